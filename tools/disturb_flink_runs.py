@@ -1,12 +1,13 @@
 """Disturbs recorded runs like real logging, and counts the verdicts of `validate`: correct runs must not be rejected.
 
-Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] [--model NAME] RUN ...``.
+Run from the root of the repository: ``python tools/disturb_flink_runs.py [--copies N] [--seed S] [--model NAME]
+[--first KIND] RUN ...``.
 Each copy of a run gets one to three disturbances: lines of different threads change places, a clock is off, the times of
 one file are later than those of the others, a file is missing, a file is rotated, with numbers in either direction or in
 the middle of the name, the end of a file is missing, a file was collected twice, times have no date or no fraction or go
 over midnight, the context holds an identifier, records were delivered twice, parts of a rotated log overlap, the order
 within a millisecond is lost, the newest record comes first, a log is escaped for HTML, another run's job is in the same
-session.
+session, a logger is off, a search for a job left only lines that name it, files are merged in any order.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
+from streamproof.base.errors import InputError
+from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.conformance.validation import validate_paths
 
 HEAD = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([,.]\d{3})\b")
@@ -33,6 +38,8 @@ SPEAKING = re.compile(
 )
 ABOUT = re.compile(rb"[0-9a-f]{32}_[0-9a-f]{32}_\d+_\d+")
 GRAPH = re.compile(rb"(?:ExecutionGraph|JobMaster) .*?([0-9a-f]{32})_[0-9a-f]{32}_\d+_\d+")
+LOGGER = re.compile(rb"[^\n]{19,23} +\w+ +([\w.$]+) ")
+JOB = re.compile(rb"(?:Submitting job '.*' \(|for job |Job .* \()([0-9a-f]{32})\b")
 MAIN = (b"TaskExecutor ", b"TaskSlotTableImpl ")
 MANAGER = (b"ResourceManager ", b"SlotManager ", b"SlotStatusSyncer ")
 
@@ -479,14 +486,78 @@ def session(copy: Copy, rng: random.Random) -> str:
     return f"session with {other.folder.name}"
 
 
+def silence(copy: Copy, rng: random.Random) -> str:
+    """A logger is off in all processes: all its lines are gone."""
+    loggers = Counter(head[1] for parts in copy.logs.values() for part in parts if (head := LOGGER.match(part)))
+    if not loggers:
+        return "silence no logger"
+    off = rng.choice(sorted(loggers))
+    copy.whole = False
+
+    def is_of_other(record: bytes) -> bool:
+        head = LOGGER.match(record)
+        return head is None or head[1] != off
+
+    for name, parts in copy.logs.items():
+        copy.logs[name] = list(filter(is_of_other, parts))
+    return f"silence {off.decode()}"
+
+
+def search(copy: Copy, rng: random.Random) -> str:
+    """Only the lines that name a job are left, as a search for its identifier gives them; of all logs or of one."""
+    jobs = sorted({found[1] for parts in copy.logs.values() for part in parts if (found := JOB.search(part))})
+    if not jobs:
+        return "search for no job"
+    job, one = rng.choice(jobs), rng.random() < 0.3
+    copy.whole = False
+    for name in rng.sample(sorted(copy.logs), 1) if one else list(copy.logs):
+        lines = b"".join(copy.logs[name]).splitlines(keepends=True)
+        copy.logs[name] = records(b"".join(line for line in lines if job in line))
+    return f"search for {job.decode()} in {'one log' if one else 'all logs'}"
+
+
+def _parts(parts: list[bytes], rng: random.Random) -> list[list[bytes]]:
+    """Up to four parts of a log, each of at least two seconds and ten records."""
+    times = [datetime.fromisoformat(head[1].decode()) for part in parts if (head := HEAD.match(part))]
+    cuts = [0]
+    for at in sorted(rng.randint(0, len(parts)) for _ in range(3)) if len(times) == len(parts) else ():
+        if min(at - cuts[-1], len(parts) - at) >= 10 and (
+            min(times[at] - times[cuts[-1]], times[-1] - times[at]) >= timedelta(seconds=2)
+        ):
+            cuts.append(at)
+    return [parts[one:other] for one, other in pairwise([*cuts, len(parts)])]
+
+
+def merge(copy: Copy, rng: random.Random) -> str:
+    """The files of each process, or of all, are one file, in any order; a log is perhaps rotated before, into parts of at
+    least two seconds."""
+    seed, parted, every = rng.random(), rng.random() < 0.7, rng.random() < 0.5
+
+    def merged() -> None:
+        own = random.Random(seed)
+        files: dict[str, list[list[bytes]]] = {}
+        for name in sorted(copy.logs):
+            several = _parts(copy.logs[name], own) if parted else [copy.logs[name]]
+            files.setdefault("all" if every else process(name), []).extend(several)
+        copy.logs = {}
+        for name, several in files.items():
+            own.shuffle(several)
+            copy.logs[f"{name}.log"] = [record for part in several for record in part]
+
+    copy.last.insert(0, merged)
+    return f"merge the files of {'all processes' if every else 'each process'}"
+
+
 UNREAD = ("json-layout",)
 """Recorded runs in a layout that is not read."""
 DISTURBANCES: Sequence[Callable[[Copy, random.Random], str]] = (
     swap, linger, shift, delay, drop, split, cut, rotate, twice, layout, context,
-    double, again, overlap, shuffle, reverse, escape, session, behead, lose, gap,
+    double, again, overlap, shuffle, reverse, escape, session, behead, lose, gap, silence, search, merge,
 )  # fmt: skip
 PARTIAL = (behead, lose, gap)
 """Disturbances that remove records of a process: what is missing may explain what is there."""
+FILTERED = (silence, search, merge)
+"""Disturbances that remove records of one kind, or move whole files."""
 HARMLESS = frozenset({"swap", "linger", "shift", "delay", "twice", "layout", "context", "double", "escape"})
 """Disturbances that remove no information: the verdict must not change."""
 
@@ -527,7 +598,9 @@ def outcome(
     others = DISTURBANCES if first is DISTURBANCES else [d for d in DISTURBANCES if d is not shuffle]
     done = tuple(rng.choice(others if at else first)(copy, rng) for at in range(rng.randint(1, 3)))
     copy.write(folder)
-    found = validate_paths([folder], model=model)
+    found: Sequence[RunVerdict] = ()
+    with suppress(InputError):  # nothing is left
+        found = validate_paths([folder], model=model)
     wrong = tuple(
         f"{v.title}: {v.reason} ({v.rejection.event.loc if v.rejection and v.rejection.event else None})"
         for v in found
@@ -573,10 +646,11 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model")
-    parser.add_argument("--partial", action="store_true", help="the first disturbance of each removes records")
+    first = {"any": DISTURBANCES, "partial": PARTIAL, "filtered": FILTERED, **{d.__name__: (d,) for d in DISTURBANCES}}
+    parser.add_argument("--first", choices=first, default="any", help="the first disturbance of each copy")
     given = parser.parse_args()
     found = []
-    for o in outcomes(given.runs, given.copies, given.seed, given.model, PARTIAL if given.partial else DISTURBANCES):
+    for o in outcomes(given.runs, given.copies, given.seed, given.model, first[given.first]):
         found.append(o)
         if o.rejected:
             print(f"{o.run}, seed {o.seed}: {'; '.join(o.done)}: {'; '.join(o.reasons)[:700]}", flush=True)

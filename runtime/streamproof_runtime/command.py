@@ -162,6 +162,7 @@ class Simulated:
         outcome = simulation.run(LIMIT, None if board is None else board.look)
         return {
             "wrong": _wrong(self.file, outcome),
+            "results": outcome.results,
             "stuck": not (outcome.finished or outcome.errors or outcome.unfinished),
             "unfinished": outcome.unfinished,
             "checked": self.file.is_checked,

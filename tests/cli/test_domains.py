@@ -114,6 +114,19 @@ def test_a_drawn_domain_that_stays_the_same_is_one(streamproof: Any) -> None:
     assert streamproof("check", "m.py").code in (0, 12)
 
 
+@pytest.mark.parametrize("verb", ["check m.py", "check m.py --agree", "prove m.py --any n", "simulate m.py"])
+def test_a_random_setup_is_a_mistake_of_the_model(verb: str, streamproof: Any) -> None:
+    """Each instance would be another model; a generator with a seed gives the same one."""
+    written("random.Random(7).sample(range(3), 2)")
+    text = "import random\n" + Path("m.py").read_text().replace("check_deadlock", "n: int = 3\n    check_deadlock")
+    Path("m.py").write_text(text)
+    assert streamproof(*verb.split()).code in (0, 12)
+    Path("m.py").write_text(text.replace("random.Random(7).sample", "random.sample"))
+    done = streamproof(*verb.split())
+    assert done.code == 150
+    assert re.search(r"m\.py:\d+: setup\(\) of m is not deterministic: two calls gave different values", done.err)
+
+
 def test_a_generator_function_is_no_domain(streamproof: Any) -> None:
     """What a function gives is looked at like anything else."""
     written("3", "one_by_one")

@@ -35,6 +35,31 @@ def test_a_failing_run_is_repeated_and_shrunk(streamproof: Any, tmp_path: Path) 
         assert json.loads(done.out)["runs"][0]["digest"] == run["digest"]
 
 
+@pytest.mark.parametrize("where", [("--simulate",), ()])
+def test_results_that_nothing_is_expected_of_are_shown(
+    streamproof: Any, tmp_path: Path, where: tuple[str, ...]
+) -> None:
+    """Each by its name, the beginning of a long one; a right result that the file states is not repeated."""
+    text = """
+from streamproof_runtime import Job
+def job():
+    j = Job("few")
+    few = j.source("n", [1, 2, 3])
+    few.map(lambda n: n + 1).collect("all")
+    few.process("many", lambda c, n: [10**50] * 9).collect("long")
+    return j
+"""
+    job = tmp_path / "job.py"
+    job.write_text(text)
+    shown = streamproof("run", str(job), *where).out
+    assert "finished; the file does not state what is expected" in " ".join(shown.split())
+    assert "\n    all: [2, 3, 4]\n" in shown
+    assert "    long: [1000" in shown
+    assert " ...\n" in shown
+    job.write_text(text + "def expected(): return {'all': [2, 3, 4], 'long': [10**50] * 27}\n")
+    assert "all: [2" not in streamproof("run", str(job), *where).out
+
+
 def test_many_seeds_are_counted(streamproof: Any) -> None:
     """Right runs are counted; a stuck one has its own exit code."""
     done = streamproof("run", str(EXAMPLES / "word_count.py"), "--simulate", "--seeds", "5", "--faults", "heavy")

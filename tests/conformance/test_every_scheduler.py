@@ -54,6 +54,16 @@ def test_a_failing_job_does_not_end_in_canceled(copied: Callable[[str], Path]) -
     assert rejected(run) == (line, "a job never switches from FAILING to CANCELED")
 
 
+@pytest.mark.parametrize("name", ["m-job-failed-1", "a-taskfail-1", "hybrid-full2", "speculative2"])
+def test_a_job_that_is_over_has_switched_to_its_final_state(name: str, copied: Callable[[str], Path]) -> None:
+    """The Dispatcher says that it is FINISHED or FAILED, but the line of the execution graph is gone."""
+    run = copied(name)
+    edited(run, "jobmanager.log", r"\n[^\n]* Job \S+ \(\w+\) switched from state \w+ to (?:FINISHED|FAILED)\.", "")
+    at, why = rejected(run)
+    assert "no line says that it switched to that" in why
+    assert re.search(r"Dispatcher .* reached terminal state", (run / "jobmanager.log").read_text().splitlines()[at - 1])
+
+
 @pytest.mark.parametrize("name", ["adaptive-taskfail", "speculative2", "hybrid-full2"])
 def test_what_is_over_stays_over_under_every_scheduler(name: str, copied: Callable[[str], Path]) -> None:
     """A job does not leave its final state, also where the machine does not follow the scheduler."""

@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -41,14 +43,15 @@ def answers(run: Path, model: str) -> set[str]:
         ("v120-lostpart", "runtime.taskmanager.Task", "failover"),
         ("v120-iterate", "runtime.jobmaster.JobMaster", "failover"),
         ("ha-batch-recovery", "runtime.taskexecutor.TaskExecutor", "slot_pool"),
+        ("u117-2x2-e1-f2", "runtime.taskexecutor.slot.TaskSlotTableImpl", "slot_pool"),
         ("ckpt-expo", "runtime.checkpoint.CheckpointCoordinator", "checkpoints"),
     ],
 )
 def test_a_logger_at_warn_contradicts_nothing(
-    name: str, logger: str, model: str, flink_versions: Path, flink_live: Path, tmp_path: Path
+    name: str, logger: str, model: str, flink_versions: Path, flink_live: Path, flink_credit: Path, tmp_path: Path
 ) -> None:
     """Its lines at INFO are all missing."""
-    folder = next(root / name for root in (flink_versions, flink_live) if (root / name).is_dir())
+    folder = next(root / name for root in (flink_versions, flink_live, flink_credit) if (root / name).is_dir())
 
     def keep(record: str) -> bool:
         head = HEAD.match(record)
@@ -71,12 +74,16 @@ def test_a_single_missing_line_is_still_a_lie(flink_versions: Path, tmp_path: Pa
 def test_the_lines_with_the_identifier_of_a_job_contradict_nothing(
     name: str, model: str, flink_live: Path, flink_logs: Path, tmp_path: Path
 ) -> None:
-    """Lines about tasks and slots do not name their job."""
+    """Lines about tasks and slots do not name their job, nor does the one that there is no checkpoint."""
     folder = next(root / name for root in (flink_live, flink_logs) if (root / name).is_dir())
-    found = JOB.search((folder / "jobmanager.log").read_text())
-    assert found is not None
-    run = changed(folder, tmp_path, lambda record: found[1] in record.partition("\n")[0])
-    assert answers(run, model) <= {"accepted", "inconclusive"}
+    jobs = JOB.findall((folder / "jobmanager.log").read_text())
+    assert jobs
+    for job in jobs:
+        run = changed(folder, tmp_path / job, lambda record, job=job: job in record.partition("\n")[0])
+        assert answers(run, model) <= {"accepted", "inconclusive"}
+        for log in run.glob("taskmanager-*.log"):
+            log.unlink()
+        assert answers(run, model) <= {"accepted", "inconclusive"}
 
 
 @pytest.mark.parametrize("name", ["b117-lostpart-1", "f-clean-batch-1"])
@@ -92,3 +99,54 @@ def test_a_taskmanager_that_logs_few_lines_about_slots_excuses_no_lie(flink_logs
     """Flink 1.17 at INFO: slots are freed, but no line says that they were allocated; a decision to restart is missing."""
     lie = changed(flink_logs / "b117-lostpart-1", tmp_path, lambda r: " 1 tasks will be restarted" not in r)
     assert answers(lie, "failover") == {"rejected"}
+
+
+def test_rotated_files_in_any_order_in_one_file_contradict_nothing(flink_live: Path, tmp_path: Path) -> None:
+    """Of all processes, concatenated in an order of their names or any other."""
+    files = sorted((flink_live / "rotation-lost").glob("*.log*"))
+    rng = Random(1)
+    for at in range(12):
+        rng.shuffle(files)
+        (tmp_path / f"{at}").mkdir()
+        (tmp_path / f"{at}" / "all.log").write_bytes(b"".join(file.read_bytes() for file in files))
+        for model in ("failover", "slot_pool", "partition_lifecycle"):
+            assert answers(tmp_path / f"{at}", model) == {"inconclusive"}
+
+
+def test_a_rotated_log_in_any_order_in_one_file_contradicts_nothing(flink_logs: Path, tmp_path: Path) -> None:
+    """Three parts of the JobManager's log; a lie in them is not accepted."""
+    run = Path(shutil.copytree(flink_logs / "b-lostpart-1", tmp_path / "run"))
+    lines = records(run / "jobmanager.log")
+    third = len(lines) // 3
+    parts = ["".join(lines[at : at + third]) for at in range(0, 3 * third, third)]
+    for order in permutations([*parts[:2], parts[2] + "".join(lines[3 * third :])]):
+        (run / "jobmanager.log").write_text("".join(order))
+        expected = {"accepted"} if "".join(order) == "".join(lines) else {"inconclusive"}
+        assert answers(run, "failover") <= {"accepted", "inconclusive"}
+        assert answers(run, "slot_pool") == expected
+    (run / "jobmanager.log").write_text("".join(order).replace(" 10 tasks will be", " 9 tasks will be"))
+    assert answers(run, "failover") == {"inconclusive"}
+
+
+def test_the_lines_at_debug_of_one_process_are_dropped(flink_live: Path, tmp_path: Path) -> None:
+    """A TaskManager whose level is DEBUG writes there that a slot is free."""
+    run = Path(shutil.copytree(flink_live / "debug-stream-kill", tmp_path / "run"))
+    log = run / "taskmanager-1.log"
+    log.write_text("".join(r for r in records(log) if " DEBUG " not in r.partition("\n")[0]))
+    assert answers(run, "slot_pool") == {"inconclusive"}
+
+
+def test_a_partition_may_be_listed_for_release_if_no_list_is_logged(flink_logs: Path, tmp_path: Path) -> None:
+    """The logger of the lists is off, and one partition alone would need one."""
+    run = changed(flink_logs / "m-job-failed-1", tmp_path, lambda r: "TaskExecutorPartitionTrackerImpl" not in r)
+    assert answers(run, "partition_lifecycle") == {"inconclusive"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("lost", [0.3, 0.7, 0.95])
+def test_some_lines_at_debug_are_dropped(lost: float, seed: int, flink_logs: Path, tmp_path: Path) -> None:
+    """What the missing ones would say is open."""
+    rng = Random(seed)
+    run = changed(flink_logs / "a-taskfail-1", tmp_path, lambda r: " DEBUG " not in r[:40] or rng.random() > lost)
+    for model in ("failover", "slot_pool", "partition_lifecycle"):
+        assert answers(run, model) <= {"accepted", "inconclusive"}

@@ -225,7 +225,8 @@ VERSION = "entrypoint.ClusterEntrypoint::  Starting StandaloneSessionClusterEntr
     [
         # What the log has completed, its missing beginning does not explain.
         ((triggered(505), completed(505), restored(504)), "rejected", "the latest one is checkpoint 505"),
-        ((completed(505), restored(504)), "accepted", None),  # it may be a savepoint, whose beginning is missing
+        ((completed(505), restored(504)), "inconclusive", "right only if it is a savepoint"),
+        ((completed(505), restored(504), restored(505)), "rejected", "the latest one is checkpoint 504"),
         ((restored(504), completed(503)), "rejected", "checkpoint 503 completes, but it is not pending"),
         ((triggered(505), restored(504), triggered(506), completed(506)), "inconclusive", "how checkpoint 505 ends"),
         ((completed(505), restored(505)), "accepted", None),

@@ -167,7 +167,7 @@ def test_a_judge_without_a_machine_agrees_on_random_lines(part: int) -> None:
         lines = drawn(rng, kind)
         of_one = {"dataset": DATASET, "producer": PRODUCER, "pnum": 0, "partition": f"{DATASET}#0@{PRODUCER}"}
         events = [
-            Event(JOB, "tm", at, name, {**args, **(of_one if name.startswith(("part.", "net.")) and name != "part.tmrelease" else {})},
+            Event(JOB, "tm", at, name, {**args, **({} if name in ("part.tmrelease", "tm.transition") else of_one)},
                   f"2026-01-01T00:00:00.{at:03}", file="tm.log", line=at + 1)
             for at, (name, args) in enumerate(lines)
         ]  # fmt: skip

@@ -98,6 +98,29 @@ def test_copies_that_lack_a_beginning_a_middle_or_a_process_are_not_rejected(
     assert any("accepted" in o.verdicts for o in found)
 
 
+@pytest.mark.parametrize("kind", ["silence", "search", "merge"])
+@pytest.mark.parametrize(
+    ("first", "copies"),
+    [(90_000, 4), *(pytest.param(91_000 + n, 80, marks=pytest.mark.long) for n in range(0, 240, 80))],
+)
+def test_filtered_and_merged_copies_are_not_rejected(
+    first: int,
+    copies: int,
+    kind: str,
+    tool: ModuleType,
+    flink_logs: Path,
+    flink_more: Path,
+    flink_live: Path,
+    flink_versions: Path,
+) -> None:
+    """By no model: a logger is off, only lines that name a job are left, files are joined in any order."""
+    folders = {"logs": flink_logs, "more": flink_more, "live": flink_live, "versions": flink_versions}
+    runs = [folders[place] / name for place, _, name in (run.partition("/") for run in PARTIAL)]
+    turn = first % len(runs)
+    found = list(tool.outcomes(runs[turn:] + runs[:turn], copies, first, "all", [getattr(tool, kind)]))
+    assert [(o.run, o.seed, o.done, o.reasons) for o in found if o.rejected] == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(10))
 def test_a_thousand_disturbed_copies_of_all_runs_are_not_rejected(
@@ -168,6 +191,18 @@ def test_a_clock_that_no_message_bounds_is_not_compared(flink_logs: Path, tmp_pa
     late = (tool.moved(record, timedelta(seconds=-5)) for record in tool.records(worker.read_bytes()))
     worker.write_bytes(b"".join(late))
     assert "rejected" not in verdicts(run)
+
+
+def test_the_clock_of_a_taskmanager_without_tasks_is_not_compared(
+    flink_live: Path, tmp_path: Path, tool: ModuleType
+) -> None:
+    """A collector has dated the JobManager's log 55 s later; it ends before the slots of that TaskManager are requested."""
+    run = changed(flink_live / "speculative2", tmp_path)
+    (run / "taskmanager-2.log").unlink()
+    master = run / "jobmanager.log"
+    parts = [tool.moved(record, timedelta(seconds=55)) for record in tool.records(master.read_bytes()[:35_026])]
+    master.write_bytes(b"".join(parts))
+    assert {v.answer for v in validate_paths([run], model="slot_pool")} <= {"accepted", "inconclusive"}
 
 
 @pytest.mark.parametrize("name", share(["x-agent-credit-1", "n-agent"], 2))

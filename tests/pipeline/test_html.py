@@ -145,6 +145,15 @@ def test_many_runs_are_cut_and_said_to_be() -> None:
     assert "start 2,500 2,500 /10,000" in text
 
 
+def test_a_long_name_of_an_action_never_taken_wraps_with_its_comma() -> None:
+    """In a box that is as wide as the page; a comma after a full box would be outside of it."""
+    names = ["give_up_" * 40, "stop"]
+    coverage = [_row("coverage", model="failover", action=name, runs=0, count=0, never=True) for name in names]
+    page = _render(_tables(coverage=coverage))
+    assert f"<code>{names[0]},</code> <code>stop</code>" in page
+    assert ".warn code { display: inline-block; max-width: 100%; }" in page
+
+
 def test_a_log_of_another_length_than_validated_is_pointed_out() -> None:
     """An accepted verdict on another version of the log is worth nothing, and says so."""
     text = " ".join(" ".join(StrictPage(_render(_tables(runs=[_run("r", log_events=12), _run("s")]))).text).split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from streamproof_runtime.messages import DATA
 from streamproof_runtime.processes.links import HOST, NONCE, PROOF, SECRET, Link, connect, listening, proof, serve
 from streamproof_runtime.processes.wire import MOST, Frames, frame, message_frame
 from streamproof_runtime.subtasks.batons import Baton
-from streamproof_runtime.subtasks.sendable import expect_sendable
+from streamproof_runtime.subtasks.sendable import DEEPEST, expect_sendable
 
 _PLAIN = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.just("\ud800")
@@ -148,6 +149,29 @@ def test_other_values_cannot_be_sent() -> None:
         list(Frames().feed(b"\xff\xff\xff\xff"))
     with pytest.raises(ValueError, match="extension"):
         list(Frames().feed(b"\x00\x00\x00\x03\xd4\x63\x00"))
+
+
+@pytest.mark.parametrize("wrap", [lambda v: (0, v), lambda v: [v], lambda v: {1: v}, lambda v: frozenset([v])])
+def test_deep_records_arrive_or_are_refused(wrap: Callable[[Any], Any]) -> None:
+    """Containers inside containers arrive up to one depth, of whatever kind; a simulated run has the same limit."""
+    value: Any = None
+    for _ in range(DEEPEST):
+        value = wrap(value)
+    expect_sendable(value)
+    (arrived,) = Frames().feed(frame(value))
+    assert arrived == value
+    for check in (frame, expect_sendable):
+        with pytest.raises(Unsendable, match=f"a record has values inside values, more than {DEEPEST} deep"):
+            check(wrap(value))
+
+
+def test_a_record_that_holds_itself_is_refused() -> None:
+    """By a simulated run too."""
+    value: list[Any] = [1]
+    value.append(value)
+    for check in (frame, expect_sendable):
+        with pytest.raises(Unsendable):
+            check(value)
 
 
 def test_sockets_listen_on_the_loopback_address_only() -> None:

@@ -220,6 +220,8 @@ _KEPT = (
     *("seed", "script", "wrong", "attempts", "steps", "events", "virtual_ns", "digest", "faults"),
     *("kills", "longest_queue", "longest_feedback_queue", "peak_bytes"),
 )
+LONGEST = 240
+"""Largest number of characters printed of a result."""
 _TOTALS = (("steps", 0), ("attempts", 1))
 _GRAVITY = (Exit.INCONCLUSIVE, Exit.SAFETY, Exit.DEADLOCK)
 
@@ -265,6 +267,7 @@ def _real_lines(job: Path, run: Mapping[str, Any]) -> Iterator[Line]:
         f"{tries}, up to {run['longest_queue']:,} items in a queue, {bytes_about(run['peak_bytes'])} in a TaskExecutor"
     )
     yield line(StyledText(counts, "faint"), indent=4)
+    yield from _results(run)
     for kill in run["kills"]:
         yield line(f"{kill['kill']}: {'killed' if kill['happened'] else 'not killed, the job ended before'}", indent=4)
 
@@ -374,9 +377,18 @@ def _run_lines(run: Mapping[str, Any], name: str, *, facts: bool) -> Iterator[Li
         f"{tries}, {run['steps']:,} steps, {run['events']:,} events, {run['virtual_ns'] / 1e6:.1f} ms of virtual time"
     )
     yield line(StyledText(counts, "faint"), indent=4)
+    yield from _results(run)
     for text in run["fault_texts"]:
         yield line(text, indent=4)
     yield line(StyledText(f"digest {run['digest'][:16]}", "faint"), indent=4)
+
+
+def _results(run: Mapping[str, Any]) -> Iterator[Line]:
+    """What nothing is compared with, in short."""
+    if not (run["wrong"] or run["checked"]):
+        for name, value in run["results"].items():
+            text = repr(value)
+            yield line(f"{name}: {text if len(text) <= LONGEST else text[:LONGEST] + ' ...'}", indent=4, hang=8)
 
 
 def _verdict(run: Mapping[str, Any], name: str) -> Line:

@@ -40,12 +40,24 @@ class JobFile:
         return job
 
     def wrong(self, results: Mapping[str, Any]) -> str:
-        """How results differ from the expected ones; empty if they do not, or nothing is expected."""
+        """How results differ from the expected ones; empty if they do not, or nothing is expected. The order of a list
+        counts unless it depends on the run (`Job.keeps_order`)."""
         if not self.is_checked:
             return ""
         tolerance = getattr(self.module, "TOLERANCE", 0)
         expected = self._call("expected")
+        if isinstance(expected, Mapping):
+            results = {
+                name: expected[name] if self._is_reordered(name, found, expected.get(name)) else found
+                for name, found in results.items()
+            }
         return next(_differences(results, expected, tolerance, "result"), "")
+
+    def _is_reordered(self, name: str, found: Any, expected: Any) -> bool:
+        """Whether a list has the expected elements in another order, and its order depends on the run."""
+        if not (isinstance(found, list) and isinstance(expected, list)) or found == expected:
+            return False
+        return sorted(map(repr, found)) == sorted(map(repr, expected)) and not self.job().keeps_order(name)
 
     @property
     def is_checked(self) -> bool:

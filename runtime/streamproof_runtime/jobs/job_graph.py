@@ -98,6 +98,15 @@ class JobGraph:
                 return
         self.edges.append(edge)
 
+    def keeps_order(self, operator: str) -> bool:
+        """Whether the order in which an operator receives records is the same in each run: one subtask reads one other."""
+        while self.operators[operator].parallelism == 1:
+            inputs = [edge.source for edge in self.edges if edge.target == operator]
+            if len(inputs) != 1:
+                return not inputs
+            operator = inputs[0]
+        return False
+
     def _exchange_type(self, edge: Edge) -> str:
         if edge.exchange_type:
             if edge.exchange_type not in EXCHANGE_TYPES:

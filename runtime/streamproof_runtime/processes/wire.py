@@ -14,7 +14,7 @@ from streamproof_runtime.errors import RuntimeFailure, Unsendable
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import DATA, Message
 from streamproof_runtime.subtasks.batons import Baton
-from streamproof_runtime.subtasks.sendable import FORMS, other_type
+from streamproof_runtime.subtasks.sendable import DEEPEST, FORMS, expect_sendable, other_type
 
 try:
     import msgpack
@@ -26,16 +26,17 @@ except ImportError as error:
 MOST = 1 << 26
 """Largest size of a frame in bytes."""
 _LENGTH = struct.Struct(">I")
-_TUPLE, _SET, _FROZEN, _INT, _BATON = range(1, 6)
+_KINDS: dict[int, type] = {1: tuple, 2: set, 3: frozenset}
+"""The containers that are lists for msgpack; their first element is an empty extension with this code."""
+_CODES = {kind: code for code, kind in _KINDS.items()}
+_INT, _BATON = 4, 5
 
 
 def _extended(value: Any) -> Any:
     """What msgpack itself does not know, as an extension; raises `TypeError` for all other values."""
     kind = type(value)
-    if kind is tuple:
-        return msgpack.ExtType(_TUPLE, _pack([*value]))
-    if kind is set or kind is frozenset:
-        return msgpack.ExtType(_SET if kind is set else _FROZEN, _pack([*value]))
+    if kind in _CODES:
+        return [msgpack.ExtType(_CODES[kind], b""), *value]
     if kind is int:
         return msgpack.ExtType(_INT, hex(value).encode())
     if kind is Baton:
@@ -44,12 +45,8 @@ def _extended(value: Any) -> Any:
 
 
 def _restored(code: int, data: bytes) -> Any:
-    if code == _TUPLE:
-        return tuple(_unpack(data))
-    if code == _SET:
-        return set(_unpack(data))
-    if code == _FROZEN:
-        return frozenset(_unpack(data))
+    if code in _KINDS:
+        return _KINDS[code]
     if code == _INT:
         return int(data, 16)
     if code == _BATON:
@@ -58,23 +55,32 @@ def _restored(code: int, data: bytes) -> Any:
     raise ValueError(f"extension {code} is not known")
 
 
+def _listed(values: list[Any]) -> Any:
+    """The container that was packed as a list; no other value in a frame is a type."""
+    return values[0](values[1:]) if values and type(values[0]) is type else values
+
+
 def _pack(value: Any) -> bytes:
     packed: bytes = msgpack.packb(value, default=_extended, strict_types=True, unicode_errors="surrogatepass")
     return packed
 
 
 def _unpack(data: bytes | memoryview) -> Any:
-    return msgpack.unpackb(data, ext_hook=_restored, strict_map_key=False, unicode_errors="surrogatepass")
+    return msgpack.unpackb(
+        data, ext_hook=_restored, list_hook=_listed, strict_map_key=False, unicode_errors="surrogatepass"
+    )
 
 
 def frame(value: Any) -> bytes:
-    """A value as a frame. Raises `Unsendable` for a value that has no form, or a very large one."""
+    """A value as a frame. Raises `Unsendable` for a value that has no form, or a very large or deep one."""
     try:
         packed = _pack(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Unsendable(f"{error}; {FORMS}") from error
     if len(packed) > MOST:
         raise Unsendable(f"a record takes {len(packed):,} bytes; up to {MOST:,} can be sent")
+    if len(packed) > DEEPEST:  # each container takes a byte or more
+        expect_sendable(value)
     return _LENGTH.pack(len(packed)) + packed
 
 

@@ -87,7 +87,7 @@ class SimulatedExecutor:
     def send(self, target: str, message: Message) -> None:
         """By the network. Raises `Unsendable` for a record that processes could not send."""
         if message[0] == m.DATA:
-            expect_sendable(message[4][2:])  # not the kind and the clock of the item
+            expect_sendable([message[4][2:]])  # not the kind and the clock of the item
         elif message[0] == m.FINISHED:
             expect_sendable(message[1:])
         self.world.send(self.name, target, message)

@@ -12,6 +12,10 @@ _PLAIN = frozenset({int, str, float, bool, bytes, bytearray, memoryview, type(No
 _PARTS = frozenset({tuple, list, set, frozenset})
 
 
+DEEPEST = 250
+"""Number of containers inside each other in one message. Each may take two of the levels that msgpack permits."""
+
+
 def other_type(value: Any) -> str:
     """The message about a value of a type that has no form."""
     return f"a record has a value of type {type(value).__name__}"
@@ -19,14 +23,18 @@ def other_type(value: Any) -> str:
 
 def expect_sendable(value: Any) -> None:
     """Raises `Unsendable` for a value that has no form between processes, as `wire.frame` does."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        kind = type(one)
-        if kind in _PARTS:
-            waiting += one
-        elif kind is dict:
-            waiting += one
-            waiting += one.values()
-        elif kind not in _PLAIN:
-            raise Unsendable(f"{other_type(one)}; {FORMS}")
+    level, depth = [value], 0
+    while level:
+        if depth > DEEPEST:
+            raise Unsendable(f"a record has values inside values, more than {DEEPEST} deep")
+        inside: list[Any] = []
+        for one in level:
+            kind = type(one)
+            if kind in _PARTS:
+                inside += one
+            elif kind is dict:
+                inside += one
+                inside += one.values()
+            elif kind not in _PLAIN:
+                raise Unsendable(f"{other_type(one)}; {FORMS}")
+        level, depth = inside, depth + 1

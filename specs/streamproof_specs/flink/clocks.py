@@ -20,8 +20,8 @@ class Clocks:
     A moment is an interval of the length of the last digit of its time. Messages bound the offset: a task is received
     after it was deployed, and the JobManager records RUNNING after the TaskManager has logged it. If messages in one
     direction are missing, the clocks are assumed to agree if possible, up to whole days for times without dates; if the
-    bounds contradict each other, the clock has jumped, and either offset is possible. The offset is unknown for a
-    TaskManager whose tasks the JobManager's log does not mention, and for a log without dates and bounds.
+    bounds contradict each other, the clock has jumped, and either offset is possible. The offset of a TaskManager without
+    bounds is unknown: the JobManager's log mentions none of its tasks.
     """
 
     _moments: dict[tuple[str, int], Moment] = field(default_factory=dict)
@@ -62,8 +62,7 @@ class Clocks:
                     tasks.append((event.process, args["attempt"], args["new"], moment))
         clocks._dated = all(reading.dated for reading in readings.values())
         clocks._bound(master, tasks)
-        unbound = {process for process, *_ in tasks} if clocks._dated else readings.keys() - deciding
-        for process in unbound - clocks._most.keys() - clocks._least.keys():
+        for process in readings.keys() - deciding - clocks._most.keys() - clocks._least.keys():
             clocks._least[process], clocks._most[process] = -inf, inf
         return clocks
 

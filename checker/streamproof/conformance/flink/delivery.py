@@ -7,7 +7,7 @@ no thread could have written them, the order is unknown.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from streamproof.base.records import dataclass
 from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.log_records import Record
+from streamproof.conformance.flink.times import forward, second_of
 
 _ONCE: Final = frozenset(
     [
@@ -61,6 +62,13 @@ _ADJACENT: Final = 3
 MISPLACED: Final = 2
 """Number of attempts with lines in an impossible order within one timestamp from which the order counts as lost."""
 
+_LATE: Final = 1.0
+"""Maximum number of seconds by which threads log late within a file."""
+_PART: Final = 6
+"""Minimum number of records of a file that is a part of another one."""
+_KEPT: Final = 100_000
+"""Number of records of a process that are compared with later ones."""
+
 _ATTEMPT_RANK: Final = {"exec.deploy": 2, "tm.submit": 0, "tm.final": 7}
 _OTHER_RANK: Final = {
     "slot.logical.request": ("logical", "lreq", 0), "slot.logical.alloc": ("logical", "lreq", 1),
@@ -69,6 +77,23 @@ _OTHER_RANK: Final = {
     "part.releasing": ("release", "partition", 0), "part.released": ("release", "partition", 1),
 }  # fmt: skip
 """Events of one thread about one object, with the thread's work, the object, in the order of writing."""
+_OBJECTS: Final = ("lreq", "partition", "alloc", "attempt")
+"""Arguments that identify the object of a line, the most specific ones first."""
+_PRECEDED: Final = {
+    "exec.deploy": ("slot.jm.reserve",),
+    "gate.released": ("gate.created",),
+    "part.releasing": ("part.registered",),
+    "part.request": ("part.reqlocal", "net.partreq"),
+    "slot.jm.freereserved": ("slot.jm.reserve",),
+    "slot.jm.reserve": ("slot.jm.match",),
+    "slot.logical.alloc": ("slot.logical.request",),
+    "slot.logical.remove": ("slot.logical.request",),
+    "slot.rm.complete": ("slot.rm.pending",),
+    "slot.rm.freed": ("slot.rm.complete",),
+}
+"""Families of lines, each with those of which one precedes it, about the same object and in the same log."""
+SAMPLED: Final = 4
+"""Minimum number of missing lines that distinguishes a sample from a single removed or changed line."""
 _ANY_THREAD: Final = ("tm.transition", "FAILED")
 _RANK: Final = {
     "SCHEDULED": 0, "DEPLOYING": 1, "INITIALIZING": 3, "RUNNING": 4, "FINISHED": 6, "FAILED": 6, "CANCELED": 6,
@@ -137,20 +162,54 @@ class Repetitions:
 class LineOrder:
     """Counts the increases and decreases of the time between successive records of a file."""
 
+    _seen: dict[int, None]
+    """Hashes of the latest records of the process."""
     latest: str = ""
     rises: int = 0
     falls: int = 0
+    back: int = 0
+    """The first line before which the clock runs back for at least `_PART` records."""
+    _before: deque[str] = field(default_factory=lambda: deque(maxlen=_PART))
+    """The times of the latest records."""
+    _open: tuple[int, str, int] | None = None
+    """Where the clock runs back, the time before it, and the number of records since then."""
 
-    def look(self, ts: str) -> None:
+    def look(self, record: Record) -> None:
         """Adds the next record."""
+        ts = record.head.ts
         self.rises += ts > self.latest
         self.falls += ts < self.latest
+        text = hash((ts, record.head.logger, record.head.message))
+        if self._open is not None:
+            line, last, count = self._open
+            self._open = (line, last, count + 1) if ts < last else None
+            self.back = self.back or (line if self._open and count + 1 == _PART else 0)
+        elif len(self._before) > 1 and ts < min(self._before) and text not in self._seen:
+            self._open = (record.line, self.latest, 1) if _back(self.latest, ts) > _LATE else None
         self.latest = ts
+        self._before.append(ts)
+        self._seen[text] = None
+        if len(self._seen) > _KEPT:
+            del self._seen[next(iter(self._seen))]
+
+    @property
+    def joined(self) -> int:
+        """The first line of a file that was written before the lines that precede it; 0 if there is none. A few records
+        at another place are no file, but for those at either end."""
+        return self.back or (self._open[0] if self._open is not None and self._open[2] > 1 else 0)
 
     @property
     def lost(self) -> bool:
         """Whether times decrease about as often as they increase: the lines are not in the order of writing."""
         return self.falls >= 3 and self.falls >= 0.8 * (self.rises - 1)
+
+
+def _back(last: str, first: str) -> float:
+    """The number of seconds from one time back to an earlier one; negative over midnight, if they have no date."""
+    one, other = second_of(last), second_of(first)
+    if one is None or other is None or one[1] != other[1]:
+        return 0.0
+    return one[0] - other[0] if one[1] else -forward(one[0], other[0])
 
 
 def misplaced(drafts: Iterable[Draft]) -> int:
@@ -168,6 +227,21 @@ def misplaced(drafts: Iterable[Draft]) -> int:
             found[about] += turned
         latest[about] = (draft.ts, rank, old)
     return sum(1 for count in found.values() if count)
+
+
+def lacking(drafts: Iterable[Draft]) -> int:
+    """The number of lines of a log, complete from its start, without which others are not written: at DEBUG, most."""
+    seen: set[tuple[str, str]] = set()
+    missing: set[tuple[str, str]] = set()
+    families: set[str] = set()
+    for draft in drafts:
+        about = next((str(draft.args[key]) for key in _OBJECTS if key in draft.args), "")
+        before = _PRECEDED.get(draft.family, ())
+        if before and not any((family, about) in seen for family in before):
+            missing.add((draft.family, about))
+        seen.add((draft.family, about))
+        families.add(draft.family)
+    return sum(families.issuperset(_PRECEDED[family]) for family, _ in missing)
 
 
 def _place(draft: Draft) -> tuple[tuple[str, str], int, str] | None:

@@ -19,7 +19,15 @@ from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.archives import real
 from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.delivery import MISPLACED, LineOrder, Repetitions, describe, misplaced
+from streamproof.conformance.flink.delivery import (
+    MISPLACED,
+    SAMPLED,
+    LineOrder,
+    Repetitions,
+    describe,
+    lacking,
+    misplaced,
+)
 from streamproof.conformance.flink.drafts import Draft
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.conformance.flink.joins import resolve
@@ -69,6 +77,14 @@ _SPEAKING: Final[Mapping[str, tuple[str, ...]]] = {
 """Families of lines, and the loggers that write at INFO in a process that has such lines."""
 _OF_SLOTS: Final = frozenset({"slot.tm.alloc", "slot.tm.activate", "tm.submit"})
 """Families of lines of a TaskManager that do not name their job: a search for the identifier of a job omits them."""
+_OF_PARTITIONS: Final = frozenset({"part.request", "part.releasing", "part.released"})
+"""Families of lines at DEBUG about partitions that were registered in the same process."""
+_REPORT: Final = "Received slot report from instance "
+"""Message of two loggers about each slot report, at DEBUG."""
+_SAFETY_NET: Final = "Creating FileSystem stream leak safety net for task "
+"""Message of each task that is deployed, at DEBUG."""
+_UNPAIRED: Final = 2
+"""Minimum number of missing lines, without a meaning of their own, that shows that lines at DEBUG are missing."""
 _FAILURES: Final = ("exec.transition", "tm.transition", "job.transition", "job.terminal")
 
 
@@ -121,6 +137,9 @@ class _LogReader:
     newest: str = ""
     at_info: set[str] = field(default_factory=set)
     managers: set[str] = field(default_factory=set)
+    paired: Counter[str] = field(default_factory=Counter)
+    debugged: bool = False
+    """Whether the level of tasks is DEBUG."""
     starts: dict[int, None] = field(default_factory=dict)
     submitted: dict[str, int] = field(default_factory=dict)
     repetitions: Repetitions = field(default_factory=Repetitions)
@@ -177,19 +196,20 @@ class _LogReader:
         self.seq = 0
         self.role = "unknown"
         self.tm = None
-        self.at_info, self.managers = set(), set()
+        self.at_info, self.managers, self.paired, self.debugged = set(), set(), Counter(), False
         self.starts = {}
         self.submitted = {}
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
-        clock, orders = Clock(self.problems.append), dict[str, LineOrder]()
+        clock, orders, latest = Clock(self.problems.append), dict[str, LineOrder](), dict[int, None]()
         self.repetitions = Repetitions()
         for record in read_records(files, self.problems.append):
             whole.add(record.file)
             clock.look(record)
-            orders.setdefault(record.file, LineOrder()).look(record.head.ts)
+            orders.setdefault(record.file, LineOrder(latest)).look(record)
             if record.head.level not in ("WARN", "ERROR"):
                 self.at_info.add(record.head.logger)
+                self.debugged |= record.head.level == "DEBUG" and record.head.logger == "Task"
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)
@@ -200,7 +220,7 @@ class _LogReader:
                 self._reject(file)
         self.recognised |= bool(logged)
         self._doubt_delivery(log.process, [file for file, order in orders.items() if order.lost])
-        excuse = log.excuse or self._mixed(log.process) or self._silenced(log.process)
+        excuse = log.excuse or self._mixed(log.process) or self._silenced(log.process) or _joined(orders)
         if excuse is not None:
             self.excused[log.process] = excuse
         if not log.ordered:
@@ -218,14 +238,35 @@ class _LogReader:
 
     def _silenced(self, process: str) -> str | None:
         """Why lines that Flink writes at INFO may be missing: all lines of their logger are, or all of their kind."""
-        written = {draft.family for draft in self.drafts[len(self.drafts) - self.seq :]}
+        drafts = self.drafts[len(self.drafts) - self.seq :]
+        written = {draft.family for draft in drafts}
         for family, loggers in _SPEAKING.items():
             for logger in loggers:
                 if family in written and logger not in self.at_info:
                     return f"the log of {process} has no line at INFO of {logger}: its level may be higher"
         if "slot.tm.free" in written and written.isdisjoint(_OF_SLOTS):
             return f"the log of {process} has no line about slots in use: its lines may be those of a search"
+        if "part.registered" not in written and not written.isdisjoint(_OF_PARTITIONS):
+            return f"the log of {process} has no line about the registration of a partition: lines are missing"
+        missing, unpaired = lacking(drafts) if 0 in self.starts else 0, self._unpaired(drafts)
+        if missing >= SAMPLED or unpaired >= _UNPAIRED:
+            return (
+                f"{missing + unpaired} lines of the log of {process} are missing, without which others are not logged"
+            )
         return None
+
+    def _unpaired(self, drafts: Sequence[Draft]) -> int:
+        """The number of lines at DEBUG that are missing, because Flink writes each with another one."""
+        nets, reports = self.paired.pop(_SAFETY_NET, 0), self.paired.values()
+        begun = sum(d.family == "tm.transition" and d.args["old"] == "CREATED" for d in drafts)
+        released = Counter("ext" in d.args for d in drafts if d.family == "slot.shared.release")
+        return sum(
+            (
+                max(0, begun - nets) if self.debugged else 0,
+                max(reports) - min(reports) if len(reports) == 2 else 0,
+                abs(released[True] - released[False]) if len(released) == 2 else 0,
+            )
+        )
 
     def _doubt_delivery(self, process: str, mixed: Sequence[str]) -> None:
         """Reports repeated lines; records why the log of a process may be incomplete. `mixed`: the files whose lines
@@ -299,6 +340,10 @@ class _LogReader:
             accepted = _SUBMITTED.fullmatch(message)
             if accepted:
                 self.submitted.setdefault(accepted[1] or accepted[2], self.seq)
+        if message.startswith(_REPORT):
+            self.paired[record.head.logger] += 1
+        elif message.startswith(_SAFETY_NET):
+            self.paired[_SAFETY_NET] += 1
         if self.version is None and "(Version: " in message:
             found = _VERSION.search(message)
             self.version = found[1] if found else None
@@ -341,6 +386,18 @@ class _LogReader:
             return None
         found = _NOTED_VERSION.search(noted)
         return found[1] if found else None
+
+
+def _joined(orders: Mapping[str, LineOrder]) -> str | None:
+    """Why the lines of a file may be in another order than that of writing: the clock runs back within it."""
+    return next(
+        (
+            f"the clock runs back before line {order.joined} of {Path(file).name}: it may be several files in another order"
+            for file, order in orders.items()
+            if order.joined
+        ),
+        None,
+    )
 
 
 def _role(known: Role, logger: str) -> Role:

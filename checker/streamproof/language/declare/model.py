@@ -223,13 +223,28 @@ class Model:
 
     @classmethod
     def build(cls, variant: str | None = None, **parameters: Any) -> Self:
-        """An instance of the model or one of its variants."""
-        if variant is None:
-            return cls(**parameters)
-        if variant not in cls.variants:
+        """An instance of the model or one of its variants. Raises `ModelError` if setup() uses random numbers or a clock,
+        and two instances differ."""
+        from streamproof.language.lower.access import READ_DRAWN, unsteady
+
+        if variant is not None and variant not in cls.variants:
             known = ", ".join(cls.variants) or "none"
             raise UsageError(f"{cls.title()} has no variant {variant!r}", remedy=f"its variants: {known}")
-        return cls.variants[variant](**parameters)  # type: ignore[return-value]
+        kind = cls if variant is None else cls.variants[variant]
+        if isinstance(kind.setup, types.FunctionType) and unsteady(kind.setup, kind.__mro__):
+            known_values = {name: value for name, value in parameters.items() if type(value) is not SymbolicInt}
+            if len({_shown(kind(**known_values)) for _ in range(READ_DRAWN)}) > 1:
+                raise ModelError(
+                    f"setup() of {kind.title()} is not deterministic: two calls gave different values",
+                    loc=place(kind.setup),
+                    remedy="a generator of random numbers needs a seed: random.Random(7)",
+                )
+        return kind(**parameters)  # type: ignore[return-value]
+
+
+def _shown(model: Model) -> str:
+    """The attributes of an instance as text, without the addresses of objects."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(sorted(vars(model).items())))
 
 
 def with_guards(function: Callable[..., T], free: Collection[str] | bool) -> Callable[..., T]:

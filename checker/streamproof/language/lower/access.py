@@ -78,6 +78,8 @@ CHANGES = {
 }
 UNSTEADY = frozenset({"random", "time", "secrets", "uuid"})
 """Modules whose functions are not deterministic."""
+READ_DRAWN = 30
+"""Number of further evaluations of a function that uses random numbers or a clock: two draws may be equal."""
 EFFECTS = UNSTEADY | {"datetime", "os", "socket", "subprocess", "threading"}
 EFFECTFUL = (print, input, open, exec, eval, setattr, delattr, globals, locals, vars, breakpoint, iter, next, id)
 REMEDY = "nondeterminism comes from choose(...), and a rule changes the state only"

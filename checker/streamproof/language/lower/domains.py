@@ -21,7 +21,7 @@ from streamproof.language.declare.model import Model, attribute_of, with_guards
 from streamproof.language.declare.primitives import ActionMark
 from streamproof.language.declare.variables import Decl
 from streamproof.language.free.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
-from streamproof.language.lower.access import unsteady
+from streamproof.language.lower.access import READ_DRAWN, unsteady
 from streamproof.language.lower.conversion import in_order, plain_inside
 from streamproof.language.lower.elements import refuse_iterator
 from streamproof.language.lower.sources import decoration, ordinary, parameters, place
@@ -34,8 +34,6 @@ COMBINATIONS = 10 * INSTANCE_LIMIT
 """Maximum number of combinations of an action's arguments, even if guards disable most of them."""
 _READ_ALIKE = frozenset({list, tuple, set, frozenset, dict, range, enum.EnumType})
 """Types of domains with the same values at each reading."""
-READ_DRAWN = 30
-"""Number of further evaluations of a domain whose function uses random numbers or a clock: two draws may be equal."""
 
 
 class Domains:

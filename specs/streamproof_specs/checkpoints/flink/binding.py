@@ -122,7 +122,7 @@ def _cases(run: FlinkRun, job: str) -> Iterable[Unit]:
     if reasons.gap is None and not reasons.announced:
         tasks += _unrestored(run, job, masters)
     unended = map(_unended, lines.values()) if is_at_least(run, (1, 16)) is None else ()
-    unjudged = tuple(why for why in unended if why is not None)
+    unjudged = tuple(why for why in (*unended, *map(_unproven, lines.values())) if why is not None)
     yield Unit(job, run.jobs[job], tuple(tasks), unjudged=unjudged, damage=damage(run), partial=reasons.gap)
 
 
@@ -169,7 +169,9 @@ def _unrestored(run: FlinkRun, job: str, masters: Mapping[str, Sequence[Event]])
         whole = run.processes[name].submitted.get(job, inf) <= events[0].seq
         for since, until in missing_restores([(e.seq, e.event, e.args) for e in events], whole=whole):
             stored = any(e.event == "ckpt.complete" for e in events if e.seq < until)
-            if stored or not any(since < at < until for at in unplaced):
+            # A search for the identifier of the job omits the line that there is no checkpoint, and those about tasks.
+            searched = not any(e.event.startswith("exec.") for e in events)
+            if stored or not (searched or any(since < at < until for at in unplaced)):
                 text = "the job goes on, but no line says which checkpoint its state is restored from"
                 yield contradicted(job, by_seq[until], text)
 
@@ -187,6 +189,25 @@ def _unended(events: Sequence[Event]) -> str | None:
             return (
                 f"no line says how checkpoint {min(pending)} ends: Flink writes one from 1.16 on, and the log does not"
                 " show its version"
+            )
+    return None
+
+
+def _unproven(events: Sequence[Event]) -> str | None:
+    """Why a restore may be wrong: it is of an earlier checkpoint than one that has completed, whose beginning is in no line,
+    so that it may be a savepoint."""
+    begun: set[int] = set()
+    latest = 0
+    for event in events:
+        checkpoint = event.args.get("checkpoint", 0)
+        if event.event == "ckpt.trigger":
+            begun.add(checkpoint)
+        elif event.event == "ckpt.complete" and checkpoint not in begun:
+            latest = max(latest, checkpoint)
+        elif event.event in RESTORES and checkpoint < latest:
+            return (
+                f"checkpoint {latest} completes before {checkpoint or 'none'} is restored: that is right only if it is a"
+                " savepoint, and the line about its beginning is not in the log"
             )
     return None
 

@@ -155,7 +155,7 @@ def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]
     found = [
         breach
         for events in sessions.values()
-        for breach in breaches(events, complete=whole, speculative=bool(reasons.announced))
+        for breach in breaches(events, complete=whole, speculative=bool(reasons.announced), adaptive=reasons.adaptive)
     ]
     for process in {process for process, _ in sessions} if reasons.adaptive and whole else ():
         found += restart_breaches([e for e in run.of_job(job) if e.process == process])

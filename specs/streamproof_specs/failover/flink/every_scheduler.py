@@ -36,11 +36,15 @@ def never(old: str, new: str) -> bool:
     return old == new or old in TERMINAL or old not in JOB_BEFORE.get(new, {old})
 
 
-def breaches(events: Iterable[Event], *, complete: bool, speculative: bool) -> Iterator[tuple[Event, str]]:
+def breaches(
+    events: Sequence[Event], *, complete: bool, speculative: bool, adaptive: bool = False
+) -> Iterator[tuple[Event, str]]:
     """The lines of one JobMaster that break a rule, each with the reason.
 
-    `complete`: no part of its log is missing. `speculative`: a task may have several attempts at a time.
+    `complete`: no part of its log is missing. `speculative`: a task may have several attempts at a time. `adaptive`: the
+    job may end without an execution graph.
     """
+    states = [e.args["new"] for e in events if e.event == "job.transition"]
     state: dict[tuple[str, str, int], dict[int, str]] = {}
     at_work: dict[tuple[str, str, int], set[int]] = {}
     name: dict[tuple[str, str, int], str] = {}
@@ -57,6 +61,9 @@ def breaches(events: Iterable[Event], *, complete: bool, speculative: bool) -> I
                     for number in sorted(at_work[task])
                 ]
                 yield event, f"the job is FINISHED, but {listed(working)}"
+        elif event.event == "job.terminal" and complete and states and not adaptive:
+            if args["new"] not in states and TERMINAL.isdisjoint(states):
+                yield event, f"the job is {args['new']}, but no line says that it switched to that; it is {states[-1]}"
         elif event.event == "exec.transition" and complete:
             task = (args["graph"], args["vertex"], args["subtask"])
             name[task] = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})"

@@ -186,7 +186,8 @@ class _Stores:
                 released = next((e.seq for e in lines if e.event == "part.released"), None)
                 if released is not None:
                     unlisted.add((process, bisect_left(self._lists_of[process], released)))
-        missing += len(unlisted)
+        silent = {process for process, _ in unlisted if "part.tmrelease" not in self.speaks[process]}
+        missing += len(unlisted) + SAMPLED * len(silent)
         gates = Counter[tuple[str, str]]()
         for event in self.events:
             if event.event in ("gate.created", "gate.released"):

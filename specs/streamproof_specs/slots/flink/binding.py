@@ -72,7 +72,7 @@ def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
     unjudged = () if reasons.complete else reasons.texts
     title = f"{run.jobs[job]}, {len(tasks)} slots"
     logical, missing = logical_slots(job, run.of_job(job), reasons.complete)
-    doubt = delivered.doubt or slots.sampled or (sample_of(missing) if missing >= SAMPLED else None)
+    doubt = delivered.doubt or slots.sampled or slots.silent or (sample_of(missing) if missing >= SAMPLED else None)
     return Unit(job, title, (*tasks, *logical), False, unjudged, damage(run), doubt, tuple(slots.notes()))
 
 
@@ -125,6 +125,19 @@ class _Slots:
                     seen.add(event.event)
                 missing += len(lacking)
         return None if missing < SAMPLED else sample_of(missing)
+
+    @property
+    def silent(self) -> str | None:
+        """Why lines of a TaskManager may be missing: all of a kind are. It frees slots at DEBUG if that level is on."""
+        for lines in self._lines.values():
+            freeing = any(e.event == "slot.rm.freeing" for es in lines.rm.values() for e in es)
+            for process in lines.te:
+                spoken = self.heard.speaks[process]
+                if freeing and "slot.tm.free" not in spoken:
+                    return f"no line of {process} says that a slot is freed: all lines at DEBUG may be missing"
+                if "tm.submit" in spoken and "slot.tm.activate" not in spoken:
+                    return f"no line of {process} says that a slot is activated: those of its logger may be missing"
+        return None
 
     # --- collection
 
