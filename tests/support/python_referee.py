@@ -13,7 +13,7 @@ from typing import Any
 
 from streamproof import EvaluationError, Model, Native
 from streamproof.language.declare.model import marked
-from streamproof.language.declare.primitives import Disabled, NoPick, StateMark
+from streamproof.language.declare.primitives import FAILED, Disabled, NoPick, StateMark
 from streamproof.system import Kind, System
 
 SAFE = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK)
@@ -32,6 +32,8 @@ class PythonSearch:
     """For each property that is violated (or reached): steps before the first state, or the first step, that shows it."""
     errors: dict[str, int] = field(default_factory=dict)
     """For each property that cannot be evaluated somewhere: steps before the first such state."""
+    vague: set[str] = field(default_factory=set)
+    """Properties that ask somewhere whether a rule is enabled that makes a mistake there, perhaps before a false guard."""
     mistake: int | None = None
     """Steps before the first state in which a rule makes a mistake; the search ends with its level."""
     taken: set[str] = field(default_factory=set)
@@ -103,10 +105,17 @@ def explored(model: Model, system: System, most: int = 2_000, *, limited: bool =
         for name, kind in python.kinds.items():
             if (kind is Kind.STEP) is not (after is not None) or kind is Kind.DEADLOCK:
                 continue
+            failed: list[Exception] = []
+            token = FAILED.set(failed)
             try:
                 true = python.native.holds(name, state, after)
             except EvaluationError:
                 found.errors.setdefault(name, depth)
+                continue
+            finally:
+                FAILED.reset(token)
+            if failed:
+                found.vague.add(name)
                 continue
             if true is (kind is Kind.REACHABLE):
                 found.decided.setdefault(name, depth)
