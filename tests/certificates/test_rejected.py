@@ -83,7 +83,7 @@ def _imported(path: Path) -> set[str]:
 
 
 def test_the_verifier_stays_small_and_shares_the_interpreter_only() -> None:
-    """It imports `streamproof.system` and what that needs, one more file of ours, the standard library and Z3; both files are a short program."""
+    """It imports `streamproof.system` and what that needs, one more file, the standard library and Z3; both are short."""
     todo, seen = [PROGRAM / "verifier.py"], set[Path]()
     while todo:
         path = todo.pop()
