@@ -87,7 +87,7 @@ def _entries(text: str, group: str) -> Iterator[Entry]:
 
 
 _MACHINERY = re.compile(
-    r"(importlib|_frozen_importlib|_frozen_importlib_external)(\.|$)|streamproof\.language\.guarded$"
+    r"(importlib|_frozen_importlib|_frozen_importlib_external)(\.|$)|streamproof\.language\.free\.guarded$"
 )
 """Modules that import on behalf of others: Python's import machinery, and the one that makes calls for a model in
 proofs for every size."""
