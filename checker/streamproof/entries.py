@@ -24,7 +24,7 @@ from typing import Any, Final
 from streamproof.base.records import dataclass
 
 BINDINGS: Final = "streamproof.bindings"
-"""The entry-point group of bindings of recorded runs, by the name of their model."""
+"""The entry-point group of bindings of recorded runs, by the name of their model, or ``model:kind``."""
 RUNTIMES: Final = "streamproof.runtimes"
 """The entry-point group of runtimes that `streamproof run` starts: modules."""
 

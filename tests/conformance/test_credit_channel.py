@@ -97,18 +97,18 @@ def test_a_run_without_traces_is_inconclusive(flink_credit: Path) -> None:
 def test_models_are_told_from_the_files(flink_credit: Path, flink_logs: Path, tmp_path: Path) -> None:
     """Logs are held against failover, traces against the channel, a folder with both against both."""
     run = flink_credit / "k-2x2-e2-f3-batch"
-    assert list(bindings_for(run)) == ["failover", "credit_channel"]
-    assert list(bindings_for(flink_logs / "a-pipelined-1")) == ["failover"]
+    assert [model for model, _ in bindings_for(run)] == ["failover", "credit_channel"]
+    assert [model for model, _ in bindings_for(flink_logs / "a-pipelined-1")] == ["failover"]
     shutil.copy(run / "taskmanager-1.trace.jsonl", tmp_path)
-    assert list(bindings_for(tmp_path)) == ["credit_channel"]
-    assert list(bindings_for(tmp_path / "taskmanager-1.trace.jsonl")) == ["credit_channel"]
+    assert [model for model, _ in bindings_for(tmp_path)] == ["credit_channel"]
+    assert [model for model, _ in bindings_for(tmp_path / "taskmanager-1.trace.jsonl")] == ["credit_channel"]
 
 
 def test_the_default_binding_reads_what_none_recognises(flink_credit: Path, tmp_path: Path) -> None:
     """Also where a job graph is given, whatever else is there; without a default, the models are named."""
     (tmp_path / "notes.txt").write_text("nothing\n")
-    assert list(bindings_for(tmp_path)) == ["failover"]
-    assert list(bindings_for(flink_credit / "k-2x2-e2-f3-batch", with_graph=True)) == ["failover"]
+    assert [model for model, _ in bindings_for(tmp_path)] == ["failover"]
+    assert [model for model, _ in bindings_for(flink_credit / "k-2x2-e2-f3-batch", with_graph=True)] == ["failover"]
 
 
 def test_without_a_default_binding_the_models_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from streamproof_runtime.errors import JobError
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobs.api import BLOCKING, CACHING, Job
 from streamproof_runtime.simulator.simulation import Simulation
-from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
-from streamproof_specs.partitions.flink.binding import BINDING as PARTITIONS
-from streamproof_specs.regions.flink.binding import BINDING as REGIONS
+from streamproof_specs.failover.runtime import BINDING as FAILOVER
+from streamproof_specs.partitions.runtime.binding import BINDING as PARTITIONS
+from streamproof_specs.regions.runtime import BINDING as REGIONS
 
 MACHINES = {"partition_lifecycle": PARTITIONS, "failover": FAILOVER, "regions": REGIONS}
 CHAIN = """from streamproof_runtime import Job

@@ -31,7 +31,7 @@ from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.subtasks.barriers import Snapshot
 from streamproof_runtime.variants.checkpoint_variants import MASTERS, SUBTASKS
-from streamproof_specs.checkpoints.flink.binding import BINDING
+from streamproof_specs.checkpoints.runtime import BINDING
 
 DISTANCES = (-40, -8, -2, -1, 1, 2, 8, 40)
 """By which an event is moved."""

@@ -21,7 +21,7 @@ from streamproof_runtime.jobs.api import Job, Stream
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.failover_variants import MASTERS
 from streamproof_specs.baton.runtime import BINDING as BATON
-from streamproof_specs.failover.flink.binding import BINDING
+from streamproof_specs.failover.runtime import BINDING
 
 
 def check(seed: int, level: str, folder: Path) -> int:

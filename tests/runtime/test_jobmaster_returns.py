@@ -25,8 +25,8 @@ from streamproof_runtime.simulator.faults import CRASH, Fault
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_specs.baton.runtime import BINDING as BATON
-from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
-from streamproof_specs.regions.flink.binding import BINDING as REGIONS
+from streamproof_specs.failover.runtime import BINDING as FAILOVER
+from streamproof_specs.regions.runtime import BINDING as REGIONS
 
 BINDINGS = ((FAILOVER, "failover"), (REGIONS, "regions"), (BATON, "baton"))
 LOST = [Fault(CRASH, 300_000, ("jobmaster",), MILLISECOND)]

@@ -18,7 +18,7 @@ from streamproof_runtime import Connected, Job, JobError, Scope, Stream
 from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.simulator.simulation import Simulation
-from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
+from streamproof_specs.failover.runtime import BINDING as FAILOVER
 
 
 def same(found: Any, expected: Any, tolerance: float) -> bool:

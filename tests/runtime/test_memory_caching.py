@@ -25,9 +25,9 @@ from streamproof_runtime.simulator.faults import FULL
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.taskexecutor.memory_cache import CachedPartitions, MemoryFull
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions, Missing
-from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
-from streamproof_specs.partitions.flink.binding import BINDING as PARTITIONS
-from streamproof_specs.regions.flink.binding import BINDING as REGIONS
+from streamproof_specs.failover.runtime import BINDING as FAILOVER
+from streamproof_specs.partitions.runtime.binding import BINDING as PARTITIONS
+from streamproof_specs.regions.runtime import BINDING as REGIONS
 
 Records = list[dict[str, Any]]
 MACHINES = {"partition_lifecycle": PARTITIONS, "failover": FAILOVER, "regions": REGIONS}

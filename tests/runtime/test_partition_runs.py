@@ -20,7 +20,7 @@ from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants import all_variants
 from streamproof_runtime.variants.partition_variants import LEDGERS
-from streamproof_specs.partitions.flink.binding import BINDING
+from streamproof_specs.partitions.runtime.binding import BINDING
 
 ABOUT = ("partition", "release", "regist", "master", "region", "executor", "job", "restarted")
 

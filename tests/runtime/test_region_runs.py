@@ -24,8 +24,8 @@ from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.failover_variants import MASTERS
 from streamproof_specs.baton.runtime import BINDING as BATON
-from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
-from streamproof_specs.regions.flink.binding import BINDING
+from streamproof_specs.failover.runtime import BINDING as FAILOVER
+from streamproof_specs.regions.runtime import BINDING
 
 STREAMING = ("collatz", "components", "word_count")
 """Jobs without blocking exchanges."""
@@ -160,7 +160,7 @@ def test_all_machines_judge_a_job_without_blocking_exchanges(name: str, tmp_path
         for again in (0, 2):
             copies = records if at is None else [*records[:at], *[records[at]] * again, *records[at + 1 :]]
             file.write_text("".join(json.dumps(r) + "\n" for r in changed_logs.numbered(copies)), encoding="ascii")
-            asked = bindings_for(file, requested=True)
+            asked = dict(bindings_for(file, requested=True))
             assert {"failover", "regions"} <= asked.keys()
             judged = (changed_logs.is_accepted(copies, tmp_path, asked[m], m) for m in ("failover", "regions"))
             kind = records[at or 0]["event"]

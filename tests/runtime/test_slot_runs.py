@@ -22,7 +22,7 @@ from streamproof_runtime.simulator.faults import CRASH, Fault
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants.slot_variants import HARMLESS, SLOTS
-from streamproof_specs.slots.flink.binding import BINDING
+from streamproof_specs.slots.runtime.binding import BINDING
 
 RARE = ("allocated-freed", "pending-freed")
 """Variants that need a message to be overtaken at one certain time."""

@@ -24,10 +24,10 @@ from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_specs.baton.runtime import BINDING as BATON
-from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
-from streamproof_specs.partitions.flink.binding import BINDING as PARTITIONS
-from streamproof_specs.regions.flink.binding import BINDING as REGIONS
-from streamproof_specs.slots.flink.binding import BINDING as SLOTS
+from streamproof_specs.failover.runtime import BINDING as FAILOVER
+from streamproof_specs.partitions.runtime.binding import BINDING as PARTITIONS
+from streamproof_specs.regions.runtime import BINDING as REGIONS
+from streamproof_specs.slots.runtime.binding import BINDING as SLOTS
 
 Records = list[dict[str, Any]]
 

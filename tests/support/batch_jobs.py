@@ -13,7 +13,7 @@ from streamproof.conformance import RunVerdict
 from streamproof_runtime.jobs.api import BLOCKING, CACHING, MEMORY_ONLY, Job, Stream
 from streamproof_runtime.jobs.functions import Process
 from streamproof_runtime.simulator.simulation import Outcome
-from streamproof_specs.failover.flink.binding import BINDING
+from streamproof_specs.failover.runtime import BINDING
 
 
 def adding(number: int) -> Process:

@@ -146,7 +146,7 @@ def rejections(outcome: Outcome, folder: Path, among: Container[str] | None = No
     log = folder / "run.ndjson"
     log.write_text("".join(lines(outcome.entries)), encoding="ascii")
     with logs_read_once():
-        for model, binding in sorted(bindings_for(log, requested=True).items()):
+        for model, binding in sorted(bindings_for(log, requested=True), key=lambda pair: pair[0]):
             if among is not None and model not in among:
                 continue
             try:

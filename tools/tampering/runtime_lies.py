@@ -27,13 +27,13 @@ from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.loop_variants import loop_rules
 from streamproof_specs.baton.runtime import BINDING as BATON
-from streamproof_specs.checkpoints.flink.binding import BINDING as CHECKPOINTS
+from streamproof_specs.checkpoints.runtime import BINDING as CHECKPOINTS
 from streamproof_specs.credit.runtime import BINDING as CREDIT
 from streamproof_specs.cyclic.runtime.binding import BINDING as CYCLIC
-from streamproof_specs.failover.flink.binding import BINDING as FAILOVER
-from streamproof_specs.partitions.flink.binding import BINDING as PARTITIONS
-from streamproof_specs.regions.flink.binding import BINDING as REGIONS
-from streamproof_specs.slots.flink.binding import BINDING as SLOTS
+from streamproof_specs.failover.runtime import BINDING as FAILOVER
+from streamproof_specs.partitions.runtime.binding import BINDING as PARTITIONS
+from streamproof_specs.regions.runtime import BINDING as REGIONS
+from streamproof_specs.slots.runtime.binding import BINDING as SLOTS
 
 MODEL = "runtime"
 MACHINES: dict[str, Any] = {

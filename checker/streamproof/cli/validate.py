@@ -45,7 +45,8 @@ class _Model(click.Option):
         """The option and its help."""
         from streamproof.entries import BINDINGS, every
 
-        self.help = (self.help or "").format(", ".join(every(BINDINGS)) or "none is installed")
+        models = dict.fromkeys(name.partition(":")[0] for name in every(BINDINGS))
+        self.help = (self.help or "").format(", ".join(models) or "none is installed")
         return super().get_help_record(ctx)
 
 

@@ -238,8 +238,8 @@ class Plan:
 
 
 class Binding(Protocol):
-    """The binding of an implementation's logs to one model, registered in the entry-point group
-    ``streamproof.bindings`` under the name of the model."""
+    """The binding of one kind of an implementation's logs to one model, registered in the entry-point group
+    ``streamproof.bindings`` under the name of the model; a second kind of logs under ``model:kind``."""
 
     default: bool = False
     """Whether this binding is used for paths that no binding recognises, and for those with a job graph."""
@@ -255,6 +255,10 @@ class Binding(Protocol):
 
     def recognises(self, path: Path) -> bool:
         """Whether files under a path belong to this binding and no other, so that it reads them without an option."""
+
+    def reads(self, path: Path) -> bool:
+        """Whether this binding, of several of its model, reads the files under a path if the model is named."""
+        return self.recognises(path)
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """The behaviours of one run. Raises `InputError` for a job graph that is not the run's."""

@@ -86,25 +86,40 @@ class JudgedRun:
     coverage: JudgedEvents = field(default_factory=JudgedEvents)
 
 
-def binding_for(model: str, parameters: Sequence[str] = ()) -> Binding:
+def registered() -> dict[str, tuple[Binding, ...]]:
+    """The registered bindings by model, in alphabetical order; several of one model read different kinds of logs."""
+    found: dict[str, tuple[Binding, ...]] = {}
+    for name, entry in every(BINDINGS).items():
+        model = name.partition(":")[0]
+        found[model] = (*found.get(model, ()), entry.load())
+    return found
+
+
+def binding_for(model: str, parameters: Sequence[str] = (), path: Path | None = None) -> Binding:
     """The binding registered for a model, or the one in a file, ``file.py:NAME`` or ``package.module:NAME``; for other
-    models, that of event logs. `parameters`, as ``name=value``, are those of the model of an event log. Raises `UsageError`
-    for an unknown name, and as `model_registry.find_binding`."""
-    binding = _binding_of(model)
+    models, that of event logs. `parameters`, as ``name=value``, are those of the model of an event log; `path`: of several
+    bindings the first one that recognises the files there. Raises `UsageError` for an unknown name, and as
+    `model_registry.find_binding`."""
+    return _bindings_of(model, parameters, path)[0]
+
+
+def _bindings_of(model: str, parameters: Sequence[str], path: Path | None) -> list[Binding]:
+    """The bindings of a model that recognise a path; else the first."""
+    known = registered().get(model) or (_other_binding(model),)
+    fitting = (
+        [b for b in known if getattr(b, "reads", b.recognises)(path)] if len(known) > 1 and path is not None else []
+    )
+    found = fitting or [known[0]]
     if not parameters:
-        return binding
-    sized = getattr(binding, "sized", None)
-    if sized is None:
+        return found
+    if any(getattr(binding, "sized", None) is None for binding in found):
         raise UsageError(f"-p is not supported with {model}: the logs have the sizes", remedy="leave out -p")
-    return cast(Binding, sized(parameters))
+    return [cast(Any, binding).sized(parameters) for binding in found]
 
 
-def _binding_of(model: str) -> Binding:
-    found = every(BINDINGS)
-    if model in found:
-        binding: Binding = found[model].load()
-        return binding
+def _other_binding(model: str) -> Binding:
     if not is_registered(model) and not model.partition(":")[0].endswith(".py") and ":" not in model:
+        found = registered()
         hints = (
             did_you_mean(model, found),
             f"models with a binding: {', '.join(found) or 'none'}",
@@ -119,17 +134,24 @@ def _binding_of(model: str) -> Binding:
     return cast(Binding, own)
 
 
-def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = False) -> dict[str, Binding]:
-    """The bindings that recognise the files under a path, by model, defaults first; the defaults alone if none does or
-    a job graph is given. `requested`: all that recognise them. Raises `UsageError` if there is none."""
-    known: dict[str, Binding] = {name: entry.load() for name, entry in every(BINDINGS).items()}
-    defaults = [name for name, binding in known.items() if binding.default]
-    asked = {name: binding for name, binding in known.items() if requested or not (binding.on_request or with_graph)}
-    found = [name for name, binding in asked.items() if binding.recognises(path)]
+def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = False) -> list[tuple[str, Binding]]:
+    """The bindings that recognise the files under a path, each with its model, defaults first; the defaults alone if none
+    does. With a job graph, only those of models with a default. `requested`: all that recognise them. Raises `UsageError` if
+    there is none."""
+    known = [(model, binding) for model, bindings in registered().items() for binding in bindings]
+    defaults = {model for model, binding in known if binding.default}
+    asked = [
+        (model, binding)
+        for model, binding in known
+        if requested or (model in defaults if with_graph else not binding.on_request)
+    ]
+    found = [(model, binding) for model, binding in asked if binding.recognises(path)]
     if not found and not defaults:
-        remedy = f"name a model with --model: {', '.join(known)}" if known else "install a package that has one"
+        models = dict.fromkeys(model for model, _ in known)
+        remedy = f"name a model with --model: {', '.join(models)}" if known else "install a package that has one"
         raise UsageError(f"no binding recognises {path}", remedy=remedy)
-    return {name: known[name] for name in sorted(found or defaults, key=lambda name: name not in defaults)}
+    found = found or [(model, binding) for model, binding in known if binding.default]
+    return sorted(found, key=lambda pair: pair[0] not in defaults)
 
 
 def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReading]]:
@@ -139,14 +161,15 @@ def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReadi
         with_graph = request.job_graph is not None
         bindings = bindings_for(path, with_graph=with_graph, requested=request.model == ALL)
     else:
-        bindings = {request.model: binding_for(request.model, request.parameters)}
-    if not any(getattr(binding, "default", False) for binding in bindings.values()):
+        bindings = [(request.model, b) for b in _bindings_of(request.model, request.parameters, path)]
+    if not any(getattr(binding, "default", False) for _, binding in bindings):
         expect_recorded(path)
-    found = [(name, binding, run) for name, binding in bindings.items() for run in binding.runs(path)]
+    found = [(name, binding, run) for name, binding in bindings for run in binding.runs(path)]
     several = len({name for name, *_ in found}) > 1
+    defaults = {model for model, known in registered().items() if any(b.default for b in known)}
     places: dict[tuple[str, str], list[RunReading]] = {}
     for name, binding, run in found:
-        kind = f".{name}" if several and not binding.default else ""
+        kind = f".{name}" if several and name not in defaults else ""
         places.setdefault(_place_of(run), []).append(RunReading(name, binding, run, kind))
     return list(places.values())
 

@@ -115,7 +115,7 @@ def assert_conforms(
     expect_recorded(place)
     binding: Any = model
     if isinstance(model, str):
-        binding = binding_for(model)
+        binding = binding_for(model, path=place)
     elif not callable(getattr(model, "plan", None)):
         binding = EventLog(cast(Any, model))
     name = (

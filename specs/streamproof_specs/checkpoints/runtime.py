@@ -36,7 +36,7 @@ from streamproof.conformance import (
 )
 from streamproof_models.checkpoints.machine import Checkpoints
 from streamproof_specs.failover.runtime import first_attempt
-from streamproof_specs.runtime.logs import JOBMASTER, attempts, events_of, first_event, jobs
+from streamproof_specs.runtime.logs import JOBMASTER, JobMasterLogs, attempts, first_event, jobs
 from streamproof_specs.runtime.sessions import session
 
 MOST = 200
@@ -59,19 +59,19 @@ _STAGES = {
 """Before and after an event of the region, which is the whole job."""
 
 
-def recognises(path: Path) -> bool:
-    """Whether a path has a log of the runtime, of a job with checkpoints."""
-    return INTERVAL in (first_event(path).get("args") or {})
+class RuntimeCheckpoints(JobMasterLogs):
+    """Follows the checkpoints of every job of the runtime."""
 
+    def recognises(self, path: Path) -> bool:
+        """Whether a path has a log of the runtime, of a job with checkpoints."""
+        return INTERVAL in (first_event(path).get("args") or {})
 
-def plan(run: Path) -> Plan:
-    """One case for each JobMaster of a job with checkpoints. Raises `InputError` for a log that is not the runtime's own."""
-    events = events_of(run)
-    of_attempts = attempts(events)
-    cases = [*_cases(jobs(events, (*CHECKPOINTS, *_OF_JOB)), of_attempts)]
-    read = tuple(event for case in cases for event in case.events)
-    name = run.resolve().name.partition(".")[0]
-    return Plan(name, tuple(c.unit() for c in cases), read, unit="job", nothing="no job takes checkpoints")
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each JobMaster of a job with checkpoints. Raises `InputError` for a log that is no runtime's."""
+        of_attempts = attempts(events)
+        cases = [*_cases(jobs(events, (*CHECKPOINTS, *_OF_JOB)), of_attempts)]
+        read = tuple(event for case in cases for event in case.events)
+        return Plan(name, tuple(c.unit() for c in cases), read, unit="job", nothing="no job takes checkpoints")
 
 
 def _cases(
@@ -367,3 +367,6 @@ def _none_pending(base: int) -> Constraint:
     return Constraint(
         lambda look: f"checkpoint {pending(look)[0]} is pending: it is aborted before", lambda look: not pending(look)
     )
+
+
+BINDING = RuntimeCheckpoints()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from streamproof import System
@@ -28,7 +27,7 @@ from streamproof.conformance import (
 )
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
-from streamproof_specs.runtime.logs import events_of, first_event, jobs, runs
+from streamproof_specs.runtime.logs import JobMasterLogs, jobs
 from streamproof_specs.runtime.sessions import reused_attempts
 
 MOST = 200
@@ -68,17 +67,17 @@ class RuntimeJob(Failover):
         )
 
 
-def is_runtime(path: Path) -> bool:
-    """Whether a path has a log of the runtime."""
-    return first_event(path).get("event") == "job_started"
+class RuntimeFailover(JobMasterLogs):
+    """Follows the JobMasters of every job of the runtime through the failover machine."""
 
+    on_request = False
+    reads_job_graph = True
 
-def plan(run: Path) -> Plan:
-    """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
-    events = events_of(run)
-    cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
-    cases = (*cases, *reused_attempts(events))
-    return Plan(run.resolve().name.partition(".")[0], cases, tuple(events), unit="job", nothing="no job has begun")
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
+        cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
+        cases = (*cases, *reused_attempts(events))
+        return Plan(name, cases, tuple(events), unit="job", nothing="no job has begun")
 
 
 def _case(started: Event, followed: Sequence[Event]) -> Unit:
@@ -300,4 +299,5 @@ _MEANING: dict[str, Callable[[_Reading], Iterable[Move]]] = {
     "job_failed": _Reading.given_up,
 }
 
-__all__ = ["is_eager", "is_runtime", "job_graph", "plan", "runs"]
+
+BINDING = RuntimeFailover()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import (
@@ -29,7 +28,7 @@ from streamproof.conformance import (
 from streamproof_models.failover.graph import JobGraph
 from streamproof_models.regions.machine import RegionScheduling
 from streamproof_specs.failover.runtime import first_attempt, is_eager, job_graph, kept
-from streamproof_specs.runtime.logs import events_of, jobs
+from streamproof_specs.runtime.logs import JobMasterLogs, jobs
 from streamproof_specs.runtime.sessions import reused_attempts
 
 ACTIVE = ("SCHEDULED", "DEPLOYING", "RUNNING")
@@ -53,12 +52,16 @@ class ScheduledJob(RegionScheduling):
         return self._lost
 
 
-def plan(run: Path) -> Plan:
-    """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
-    events = events_of(run)
-    cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
-    cases = (*cases, *reused_attempts(events))
-    return Plan(run.resolve().name.partition(".")[0], cases, tuple(events), unit="job", nothing="no job has begun")
+class RuntimeRegions(JobMasterLogs):
+    """Follows the scheduling of every job of the runtime."""
+
+    reads_job_graph = True
+
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
+        cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
+        cases = (*cases, *reused_attempts(events))
+        return Plan(name, cases, tuple(events), unit="job", nothing="no job has begun")
 
 
 def _case(started: Event, followed: Sequence[Event]) -> Unit:
@@ -339,3 +342,6 @@ _MEANING: dict[str, Callable[[SchedulingEvents, Event], Iterable[Move]]] = {
     "job_finished": SchedulingEvents.complete,
     "job_failed": SchedulingEvents.given_up,
 }
+
+
+BINDING = RuntimeRegions()

@@ -71,6 +71,34 @@ def events_of(run: Path) -> list[Event]:
     return _joined(run) if run.is_dir() else [*read_events(run)]
 
 
+class JobMasterLogs(Binding):
+    """A binding of the events of the runtime's JobMasters, and of what they speak with."""
+
+    on_request = True
+
+    def runs(self, path: Path) -> list[Any]:
+        """The file, or the runs of a folder. Raises `InputError` if there is none."""
+        return runs(path)
+
+    def reads(self, path: Path) -> bool:
+        """Whether a path has a log of the runtime, which begins with a job."""
+        return first_event(path).get("event") == "job_started"
+
+    def recognises(self, path: Path) -> bool:
+        """Whether there is a log of the runtime that has what the binding follows: by default any."""
+        return self.reads(path)
+
+    def plan(self, run: Any, job_graph: Path | None) -> Plan:
+        """The behaviours of a run. Raises `InputError` for a log that is not the runtime's own, and for a job graph."""
+        if job_graph is not None:
+            raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
+        return self.behaviours(run.resolve().name.partition(".")[0], events_of(run))
+
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """The plan of the events of a run of this name. Raises `InputError` for events that are not the runtime's own."""
+        raise NotImplementedError
+
+
 class RuntimeLogs(Binding):
     """A binding of the runtime's event logs. Other event logs are read as `EventLog` does."""
 

@@ -36,11 +36,9 @@ from streamproof.conformance.flink import (
     problem_lines,
     read_run,
 )
-from streamproof_specs.checkpoints import runtime
 from streamproof_specs.checkpoints.flink.recorded import RecordedCheckpoints
-from streamproof_specs.flink.scope import contradicted, damage, doubted, outside
+from streamproof_specs.flink.scope import FlinkLogs, contradicted, damage, doubted, outside
 from streamproof_specs.flink.versions import is_at_least
-from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
 
 LINES = frozenset({"ckpt.trigger", "ckpt.complete", "ckpt.failed", "ckpt.expired", "ckpt.declined", "ckpt.none",
                    "ckpt.restore", "ckpt.savepoint", "job.transition", "job.terminal"})  # fmt: skip
@@ -52,22 +50,13 @@ MOST_PENDING = 32
 """Largest number of checkpoints of a job that are pending at a time."""
 
 
-class FlinkCheckpoints(FlinkOrRuntimeLogs):
-    """Follows the checkpoints of every job of a recorded Flink run.
-
-    Event logs of the reference runtime are followed by a binding of their own.
-    """
+class FlinkCheckpoints(FlinkLogs):
+    """Follows the checkpoints of every job of a recorded Flink run."""
 
     on_request = True
 
-    def reads(self, path: Path) -> bool:
-        """Whether a log of the runtime is of a job with checkpoints."""
-        return runtime.recognises(path)
-
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with checkpoints. Raises `InputError` for unreadable logs."""
-        if self.is_of_runtime(run, job_graph):
-            return runtime.plan(run)
         logged = read_run(run)
         cases = tuple(doubted(case, logged, "ckpt.") for job in logged.jobs for case in _cases(logged, job))
         return Plan(

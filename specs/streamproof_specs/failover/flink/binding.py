@@ -25,7 +25,6 @@ from streamproof.conformance.flink import (
     read_run,
 )
 from streamproof_specs.attempts.flink.attempts import Attempts, Session, in_sessions
-from streamproof_specs.failover import runtime
 from streamproof_specs.failover.flink.adaptive import restart_breaches
 from streamproof_specs.failover.flink.decisions import Causes
 from streamproof_specs.failover.flink.every_scheduler import breaches, deployed_to_lost, hang
@@ -43,8 +42,16 @@ from streamproof_specs.failover.flink.restart_reasons import Explained
 from streamproof_specs.failover.flink.speculation import Groups
 from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
 from streamproof_specs.flink.heard import Heard
-from streamproof_specs.flink.scope import Outside, contradicted, damage, doubted, outside, stated, unscheduled
-from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
+from streamproof_specs.flink.scope import (
+    FlinkLogs,
+    Outside,
+    contradicted,
+    damage,
+    doubted,
+    outside,
+    stated,
+    unscheduled,
+)
 
 MASTER_EVENTS = frozenset(
     {"exec.transition", "exec.deploy", "job.transition", "jm.disconnect", "failover.global", *DECISIONS}
@@ -53,19 +60,14 @@ MASTER_EVENTS = frozenset(
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
 
 
-class FlinkFailover(FlinkOrRuntimeLogs):
-    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine.
-
-    Event logs of the reference runtime are followed by a binding of their own.
-    """
+class FlinkFailover(FlinkLogs):
+    """Follows every job of a recorded Flink run through the failover machine, and every attempt through its own machine."""
 
     default = True
     reads_job_graph = True
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
-        if self.is_of_runtime(run, job_graph):
-            return runtime.plan(run)
         logged = read_run(run)
         given = given_graph(logged, job_graph)
         heard = Heard.of(logged)

@@ -18,8 +18,7 @@ from typing import Any
 from streamproof.conformance import Constraint, Event, Move, Observation, Plan, StateReader, Stream, Task, Unit
 from streamproof.conformance.flink import FlinkRun, Partition, problem_lines, read_run
 from streamproof_specs.failover.flink.binding import MASTER_EVENTS
-from streamproof_specs.flink.scope import damage, doubted, outside
-from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
+from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
 from streamproof_specs.partitions.flink.lines import PartitionExplainer
 from streamproof_specs.partitions.flink.recorded import (
     MOST_SUBPARTITIONS,
@@ -28,7 +27,6 @@ from streamproof_specs.partitions.flink.recorded import (
     output_system,
     partition_system,
 )
-from streamproof_specs.partitions.runtime import binding as runtime
 from streamproof_specs.slots.flink.logical_slots import delivered
 
 SAMPLED = 2
@@ -49,22 +47,13 @@ Key = tuple[str, str, str]
 """Process, dataset and producer of a partition."""
 
 
-class FlinkPartitions(FlinkOrRuntimeLogs):
-    """Follows the result partitions of every job of a recorded Flink run.
-
-    Event logs of the reference runtime are followed by a binding of their own.
-    """
+class FlinkPartitions(FlinkLogs):
+    """Follows the result partitions of every job of a recorded Flink run."""
 
     on_request = True
 
-    def reads(self, path: Path) -> bool:
-        """Whether a log of the runtime is of a job with blocking exchanges."""
-        return runtime.recognises(path)
-
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with lines about partitions, or connections. Raises `InputError` for unreadable logs."""
-        if self.is_of_runtime(run, job_graph):
-            return runtime.plan(run)
         logged = read_run(run)
         units = [partitions_of(logged, job) for job in logged.jobs]
         return Plan(

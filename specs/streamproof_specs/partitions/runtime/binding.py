@@ -33,7 +33,7 @@ from streamproof_specs.partitions.runtime.reading import (
     texts,
     tracked,
 )
-from streamproof_specs.runtime.logs import events_of, first_event, jobs
+from streamproof_specs.runtime.logs import JobMasterLogs, first_event, jobs
 
 _PROCESS = re.compile(r"(.+)\.(\d+)", re.ASCII)
 """A process of a TaskExecutor: its name, and how many processes of that name were before it."""
@@ -42,32 +42,34 @@ Connection: TypeAlias = tuple[str, int, int]
 """A TaskExecutor, its process, and a number."""
 
 
-def recognises(path: Path) -> bool:
-    """Whether a path has a log of the runtime, of a job with blocking exchanges."""
-    first = first_event(path)
-    return first.get("event") == "job_started" and re.search('"(BLOCKING|HYBRID_FULL)"', json.dumps(first)) is not None
+class RuntimePartitions(JobMasterLogs):
+    """Follows the partitions of every job of the runtime."""
 
+    def recognises(self, path: Path) -> bool:
+        """Whether a path has a log of the runtime, of a job with blocking exchanges."""
+        first = first_event(path)
+        return (
+            first.get("event") == "job_started" and re.search('"(BLOCKING|HYBRID_FULL)"', json.dumps(first)) is not None
+        )
 
-def plan(run: Path) -> Plan:
-    """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
-    events = events_of(run)
-    masters = [(started, [e for e in own if e is not started]) for started, own in jobs(events, MASTER)]
-    for event in events:
-        if masters and "#" not in event.trace:
-            _expect_datasets(event, {*_datasets(masters[0][0])})
-    connections = _connections(events, masters)
-    cases = []
-    deploying = [started.trace for started, own in masters if any(e.event == "partitions_tracked" for e in own)]
-    for connected in connections:
-        if connected.owner is None and not deploying:
-            event = next(filter(_concerns, connected.events))
-            raise InputError(f"{event}: no JobMaster has deployed a dataset", loc=event.loc)
-    for started, own in masters:
-        theirs = [c for c in connections if (c.owner or deploying[0]) == started.trace]
-        if tasks := _tasks(started, own, theirs):
-            cases.append(Unit(started.trace, f"partitions of {started.trace}", tasks))
-    name = run.resolve().name.partition(".")[0]
-    return Plan(name, tuple(cases), tuple(events), unit="job", nothing="no partition has been deployed")
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
+        masters = [(started, [e for e in own if e is not started]) for started, own in jobs(events, MASTER)]
+        for event in events:
+            if masters and "#" not in event.trace:
+                _expect_datasets(event, {*_datasets(masters[0][0])})
+        connections = _connections(events, masters)
+        cases = []
+        deploying = [started.trace for started, own in masters if any(e.event == "partitions_tracked" for e in own)]
+        for connected in connections:
+            if connected.owner is None and not deploying:
+                event = next(filter(_concerns, connected.events))
+                raise InputError(f"{event}: no JobMaster has deployed a dataset", loc=event.loc)
+        for started, own in masters:
+            theirs = [c for c in connections if (c.owner or deploying[0]) == started.trace]
+            if tasks := _tasks(started, own, theirs):
+                cases.append(Unit(started.trace, f"partitions of {started.trace}", tasks))
+        return Plan(name, tuple(cases), tuple(events), unit="job", nothing="no partition has been deployed")
 
 
 def _tasks(started: Event, own: Sequence[Event], connections: Sequence[_Connected]) -> tuple[Task, ...]:
@@ -234,3 +236,6 @@ def _named(event: Event) -> list[str]:
     elif event.event == "partitions_tracked":
         named += [name.rpartition("/")[0] for name in tracked(event)]
     return named
+
+
+BINDING = RuntimePartitions()

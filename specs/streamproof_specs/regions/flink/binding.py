@@ -34,9 +34,7 @@ from streamproof_specs.failover.flink.jobmanager_log import DECISIONS
 from streamproof_specs.failover.flink.recorded import RecordedGraph, recorded_graph
 from streamproof_specs.failover.flink.speculation import Groups
 from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
-from streamproof_specs.flink.scope import damage, doubted, outside, unscheduled
-from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
-from streamproof_specs.regions import runtime
+from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside, unscheduled
 from streamproof_specs.regions.flink.recorded import JobRegions, region_rules
 
 LINES = frozenset({"exec.transition", "exec.deploy", "job.transition", "region.built", "failover.global", *DECISIONS})
@@ -44,19 +42,14 @@ _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sc
 _STRATEGY = ".PipelinedRegionSchedulingStrategy"
 
 
-class FlinkRegions(FlinkOrRuntimeLogs):
-    """Follows the scheduling of every job of a recorded Flink run.
-
-    Event logs of the reference runtime are followed by a binding of their own.
-    """
+class FlinkRegions(FlinkLogs):
+    """Follows the scheduling of every job of a recorded Flink run."""
 
     on_request = True
     reads_job_graph = True
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
-        if self.is_of_runtime(run, job_graph):
-            return runtime.plan(run)
         logged = read_run(run)
         given = given_graph(logged, job_graph)
         cases = tuple(doubted(regions_of(logged, job, given), logged, "exec.") for job in logged.jobs)

@@ -16,15 +16,13 @@ from streamproof.conformance import Event, Observation, Plan, Stream, Task, Unit
 from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.failover.flink.binding import MASTER_EVENTS
 from streamproof_specs.flink.heard import Heard
-from streamproof_specs.flink.scope import damage, doubted, outside, unscheduled
-from streamproof_specs.flink.with_runtime import FlinkOrRuntimeLogs
+from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside, unscheduled
 from streamproof_specs.slots.flink.checks import Key, wrong_lines
 from streamproof_specs.slots.flink.delivered import Delivered
 from streamproof_specs.slots.flink.gather import SlotLines, gather
 from streamproof_specs.slots.flink.lines import HIDDEN_WITHOUT, SlotExplainer
 from streamproof_specs.slots.flink.logical_slots import logical_slots
 from streamproof_specs.slots.flink.recorded import OF_JM, OF_RM, OF_TE, slot_system
-from streamproof_specs.slots.runtime import binding as runtime
 
 SAMPLED = 4
 """Minimum number of missing lines at DEBUG that distinguishes a sample from a single removed or changed line."""
@@ -41,18 +39,13 @@ _BEFORE = {
 """Lines at DEBUG, each with one that precedes it."""
 
 
-class FlinkSlots(FlinkOrRuntimeLogs):
-    """Follows every slot allocation of the jobs of a recorded Flink run.
-
-    Event logs of the reference runtime are followed by a binding of their own.
-    """
+class FlinkSlots(FlinkLogs):
+    """Follows every slot allocation of the jobs of a recorded Flink run."""
 
     on_request = True
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job; a job graph is not needed. Raises `InputError` for unreadable logs."""
-        if self.is_of_runtime(run, job_graph):
-            return runtime.plan(run)
         logged = read_run(run)
         heard = Heard.of(logged)
         cases = tuple(doubted(slots_of(logged, heard, job), logged, "slot.") for job in logged.jobs)

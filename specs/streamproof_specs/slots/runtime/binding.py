@@ -9,11 +9,10 @@ unless the protocol repairs its loss.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from streamproof.conformance import Constraint, Event, Move, Observation, Plan, StateReader, Stream, Task, Unit
-from streamproof_specs.runtime.logs import events_of
+from streamproof_specs.runtime.logs import JobMasterLogs
 from streamproof_specs.slots.runtime.arguments import expect_arguments
 from streamproof_specs.slots.runtime.delivered import MANAGER, MASTER, Deliveries, base, role
 from streamproof_specs.slots.runtime.recorded import MOST, machine
@@ -23,18 +22,19 @@ ENDING = "/slots"
 """The traces of slots end so."""
 
 
-def plan(run: Path) -> Plan:
-    """One case for each job. Raises `InputError` for a log that is not the runtime's own."""
-    events = events_of(run)
-    traces: dict[str, list[Event]] = {}
-    for event in events:
-        if event.trace.endswith(ENDING):
-            traces.setdefault(event.trace, []).append(event)
-    for own in traces.values():
-        expect_arguments(own)
-    cases = tuple(_case(trace, own) for trace, own in traces.items())
-    name = run.resolve().name.partition(".")[0]
-    return Plan(name, cases, tuple(events), unit="job", nothing="the log has no events of slots")
+class RuntimeSlots(JobMasterLogs):
+    """Follows the slots of every job of the runtime."""
+
+    def behaviours(self, name: str, events: list[Event]) -> Plan:
+        """One case for each job. Raises `InputError` for a log that is not the runtime's own."""
+        traces: dict[str, list[Event]] = {}
+        for event in events:
+            if event.trace.endswith(ENDING):
+                traces.setdefault(event.trace, []).append(event)
+        for own in traces.values():
+            expect_arguments(own)
+        cases = tuple(_case(trace, own) for trace, own in traces.items())
+        return Plan(name, cases, tuple(events), unit="job", nothing="the log has no events of slots")
 
 
 def _case(trace: str, events: Sequence[Event]) -> Unit:
@@ -400,3 +400,6 @@ _MEANING: Mapping[str, Callable[[SlotReading, Event], Iterable[Move]]] = {
     "tasks_deployed": SlotReading.deployed,
     "tasks_ended": SlotReading.ended,
 }
+
+
+BINDING = RuntimeSlots()
