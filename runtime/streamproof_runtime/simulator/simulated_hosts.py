@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, MemoryCheckpoints
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.jobmaster.jobmaster import job_trace
+from streamproof_runtime.jobmaster.jobmaster import JobMaster, job_trace
 from streamproof_runtime.jobmaster.master_host import Timing
+from streamproof_runtime.jobmaster.regions import Region
+from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.functions import is_of_job
 from streamproof_runtime.messages import Message
-from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.simulator.loop import MILLISECOND, EventLoop
+from streamproof_runtime.simulator.network import Network
 from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
 from streamproof_runtime.slots.slot_events import POOL, RM, SlotEvents
+from streamproof_runtime.subtasks.loop_heads import LoopRules
 from streamproof_runtime.subtasks.sendable import expect_sendable
-from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
+from streamproof_runtime.subtasks.subtask import Clock, Subtask, TaskPlan
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
+from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
+from streamproof_runtime.variants.flow_variants import FlowRules
+from streamproof_runtime.variants.slot_variants import SlotRules
 
-if TYPE_CHECKING:
-    from streamproof_runtime.jobmaster.jobmaster import JobMaster
-    from streamproof_runtime.simulator.simulation import Simulation
+
+class SimulatedWorld(Protocol):
+    """What simulated processes share: the parameters of the run, its loop and network, and its log."""
+
+    job: Job
+    regions: tuple[Region, ...]
+    slots: int
+    room: int
+    buffers: int
+    floating: int
+    flow: FlowRules | None
+    loops: LoopRules | None
+    ledger: type[Ledger]
+    slot_rules: SlotRules
+    loop: EventLoop
+    network: Network
+    choose: Callable[[int], int]
+
+    def send(self, source: str, target: str, message: Message) -> None:
+        """By the network."""
+
+    def create(self, plan: TaskPlan, ending: str) -> Subtask:
+        """A subtask that records its events in the trace with this ending."""
+
+    def provide(self, name: str) -> None:
+        """Starts a TaskExecutor that was released."""
+
+    def log(
+        self,
+        trace: str,
+        process: str,
+        event: str,
+        args: Mapping[str, Any],
+        state: Mapping[str, Any],
+        clock: Clock,
+    ) -> None:
+        """Records an event."""
+
+    def log_slots(self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Records an event of the slot protocol."""
 
 
 class Runner:
@@ -45,7 +89,7 @@ class Runner:
 class SimulatedExecutor:
     """The simulated process of a TaskExecutor."""
 
-    def __init__(self, name: str, world: Simulation) -> None:
+    def __init__(self, name: str, world: SimulatedWorld) -> None:
         self.name, self.world = name, world
         self.is_alive, self.is_paused, self.is_dismissed = True, False, False
         self.runners: dict[str, Runner] = {}
@@ -192,7 +236,7 @@ class ReplacedProcess:
     machine: Any
     slot_events: SlotEvents
 
-    def __init__(self, world: Simulation) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self.world, self.is_alive, self.incarnation = world, True, 0
 
     def receive(self, peer: str, message: Message) -> None:
@@ -243,7 +287,7 @@ class SimulatedJobMaster(ReplacedProcess):
     name = JOBMASTER
     machine: JobMaster
 
-    def __init__(self, world: Simulation, machine: type[JobMaster], timing: Timing) -> None:
+    def __init__(self, world: SimulatedWorld, machine: type[JobMaster], timing: Timing) -> None:
         super().__init__(world)
         self._type, self._timing, self.earlier = machine, timing, 0
         self.checkpoint_store: CheckpointStore = MemoryCheckpoints()
@@ -271,7 +315,7 @@ class SimulatedManager(ReplacedProcess):
     name = RM
     machine: ResourceManager
 
-    def __init__(self, world: Simulation, timing: ManagerTiming) -> None:
+    def __init__(self, world: SimulatedWorld, timing: ManagerTiming) -> None:
         super().__init__(world)
         self._timing = timing
         self.machine = self.replacement()
