@@ -40,7 +40,7 @@ def test_tampered_runs_are_rejected_at_the_line(name: str, kinds: int, flink_log
     assert check(flink_logs / name, 1) == kinds
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("stream", 24), ("rand2", 27), ("global", 22)])
+@pytest.mark.parametrize(("name", "kinds"), [("stream", 24), ("rand2", 27), ("global", 23)])
 @pytest.mark.long
 def test_tampered_runs_with_rare_turns_are_rejected_at_the_line(name: str, kinds: int, flink_more: Path) -> None:
     """The same where failures overlap, the whole job fails, and executors are lost."""
