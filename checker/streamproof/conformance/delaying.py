@@ -78,6 +78,8 @@ class Delaying:
                 idle.append((instance, effect.reads))
         found = [(part, self._explored(part, state)) for part in parts]
         settled = False
+        # Invariant: each group was explored alone with all its instances, and every instance of `hidden` is in a group
+        # or idle. When nothing changes, no group writes a cell that another one, or an idle instance, reads or writes.
         while not settled:
             settled = True
             for at, (part, group) in enumerate(found):
@@ -99,6 +101,9 @@ class Delaying:
         touched, written = set[int](), set[int]()
         known: dict[State, Variant] = {state: Variant({}, ())}
         queue = [state]
+        # Invariant: `known` has the local states found, with the cells that differ; those in the queue were not
+        # expanded. What a disabled instance reads is part of the footprint: it could become enabled by a change of
+        # these cells.
         while queue:
             at = queue.pop(0)
             before = known[at]
@@ -142,6 +147,9 @@ class Delaying:
         self, root: _DelayedNode, observation: Observation, way: tuple[Move, ...], found: dict[State, Taken]
     ) -> None:
         queue, met = [root], 0
+        # Invariant: every state after the observation is in the closure of a state in `found`, or of one that comes
+        # from a node in the queue. A node stands for all combinations of its open groups (`groups`) with the steps
+        # already taken in it.
         while queue:
             node = queue.pop()
             met += 1
@@ -159,6 +167,9 @@ class Delaying:
                     mattering.append((first, at))
             fixed = set[int]()
             children: list[_DelayedNode] = []
+            # The children divide the rest by the first group, in the order of reading, that takes steps: the earlier
+            # ones stay as they are, so no combination is tried twice, and a condition that one group makes false ends
+            # all that come after it.
             for _, at in sorted(mattering):
                 fixed.add(at)
                 group = node.groups[at]

@@ -86,6 +86,8 @@ class Pdr:
 
     def run(self) -> None:
         """Runs until every goal is decided. Raises `Stopped`, and `Unknown` if the solver cannot decide a query."""
+        # Invariant: frame n contains every state that is reached in at most n steps, frames grow, and no frame before
+        # the last one has an event of an open goal: an event found next is at the shortest distance.
         while True:
             self._budget.report("property-directed reachability", self._last, len(self._open))
             self._look(in_state=True)
@@ -147,6 +149,8 @@ class Pdr:
             return self._replay.follow(self._starting.state(), ()) if there else None
         event = self._encoding.at(event, 0 if stepping else 1)
         known = [*self._frame(level), self._calm if stepping else self._good, self._step]
+        # Invariant: states are excluded from the frame only if no path of `level` steps reaches them. Each round
+        # excludes the model of the query, or ends; there are finitely many cubes.
         while self._sure(self._main.check(event, (), known)):
             state, instance = self._main.state(), self._main.taken()
             cube = self._lifted(cube_of(self._encoding.system, state), instance, self._encoding.no(event))
@@ -184,6 +188,9 @@ class Pdr:
         start = self._from_start(last)
         if start is not None:
             return start
+        # Invariant: from each pending cube the event is reached by the instances of its obligation, and the cube is to
+        # be blocked in its frame. The lowest frame comes first: a chain that meets an initial state is complete, and
+        # none is shorter.
         pending = [(into, next(self._tie), last)]
         while pending:
             level, _, obligation = heapq.heappop(pending)
@@ -191,6 +198,7 @@ class Pdr:
                 continue
             if not self._sure(self._relative(obligation.cube, level)):
                 cube = self._generalised(self._main.kept(obligation.cube), obligation.cube, level)
+                # The clause holds in every frame in which its step does: the earlier ones have it by growth.
                 while level < self._last and self._relative(cube, level + 1) is SolverAnswer.NO:
                     level += 1
                 self._exclude(cube, level)
@@ -244,6 +252,8 @@ class Pdr:
     def _propagate(self) -> bool:
         """Propagates clauses to later frames where they hold; whether two frames became equal, so that all goals are
         decided."""
+        # Invariant: a cube that is blocked at `level` is blocked in all frames up to it; moving it on excludes it from
+        # one more.
         for level in range(1, self._last):
             for cube in list(self._blocked[level]):
                 if cube in self._blocked[level] and self._relative(cube, level + 1) is SolverAnswer.NO:
@@ -269,6 +279,8 @@ class Pdr:
             for part in parts if smaller is None and len(parts) > 1 else ():
                 cube = self._without(cube, (part,), level) or cube
             cube = smaller or cube
+        # Invariant: the cube has no initial state, and no step from the frame before, outside of it, leads into it
+        # (`_apart`).
         for part in cube:
             while (wider := widened(part)) is not None:
                 larger = tuple(wider if p is part else p for p in cube)

@@ -171,6 +171,8 @@ def _spans(search: Expanded, looked_at: int, steps: int) -> list[tuple[int, int,
     whole = [(0, looked_at, 0)]
     if search.threads == 1 or steps < DIVIDED or search.stopped or search.known != looked_at:
         return whole
+    # Both ranges are whole levels: their states were expanded in this order, and `passed` has the exact number of steps
+    # before.
     half = min(search.passed, key=lambda at: abs(2 * at[1] - steps), default=(0, 0))
     if not 0 < half[0] < looked_at:
         return whole
@@ -190,6 +192,7 @@ def _fill(parts: Sequence[_Part], run: Callable[..., int]) -> None:
         parts[0].fill(run, over)
         for thread in threads:
             thread.join()
+        # A part without a thread is filled here; one that is full writes nothing more.
         for part in parts:
             part.fill(run, over)
     finally:
@@ -233,6 +236,7 @@ def _judged(layout: Layout, conditions: Sequence[Expr], count: int, address: Cal
         return result
     judge = build(module(conditions_code(layout, conditions)), ["judge"], optimise=False).function("judge", 3)
     buffer = np.zeros((CHUNK, len(conditions)), dtype=np.bool_)
+    # Invariant: the columns before `first` have the values of their states; the buffer is overwritten by each chunk.
     for first in range(0, count, CHUNK):
         n = min(CHUNK, count - first)
         judge(address(first), n, buffer.ctypes.data)

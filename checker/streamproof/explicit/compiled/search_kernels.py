@@ -113,6 +113,7 @@ def _lookup(c: words, line: word, h: word, state: words, at: word) -> word:
         return line + lowest(found) if found else NONE
     log = words_at(c[LOG])
     found = lanes(table, line, TAG, h & TAG, h & TAG)
+    # Invariant: `found` has the lanes of this hash that were not compared with the state.
     while found:
         place = line + lowest(found)
         if table[place] & LOW and _same(log, ((table[place] & LOW) - 1) * WORDS, state, at):
@@ -135,6 +136,8 @@ def _new(c: words, h: word, state: words, at: word, count: word) -> word:
     """Look up a state, and insert it as number `count` if it is new. Returns its slot if new, else `NONE`."""
     table = words_at(c[TABLE])
     line = _home(h, c[CAPACITY])
+    # Invariant: the state is in no line from its home to this one. A line is left only if it is full, and entries are
+    # never removed: so a free slot ends the search of every later lookup, too.
     while _lookup(c, line, h, state, at) == NONE:
         free = _free(table, line)
         if free:
@@ -192,6 +195,8 @@ def _sift(c: words, states: word) -> word:
     recent = words_at(c[RECENT])
     i = 0
     k = 0
+    # Invariant: hashes[:k] and kept[:k] are the successors before `i` that were kept, in order; each one left out
+    # equals one that was kept, in this batch or before, and is known therefore when the batch is done.
     for s in range(states):
         end = ends[s]
         while i < end:
@@ -214,17 +219,22 @@ def search(c: words, batches: word) -> word:
     table = words_at(c[TABLE])
     log = words_at(c[LOG])
     capacity = c[CAPACITY]
+    # Invariant: the states before NEXT are expanded. The log has each known state once, COUNT of them, in the order in
+    # which one thread discovers them; the table has exactly their entries.
     while batches > 0 and c[NEXT] < c[LAST]:
         batches -= 1
         first = c[NEXT]
         count = c[COUNT]
         n = c[LAST] - first
         n = c[BATCH] if n > c[BATCH] else n
+        # Begun only if all successors of the batch fit: the table never fills within one.
         if count + n * c[DEGREE] > c[ROOM]:
             return 1
+        # Near the limit state by state: only the successors of the last one can exceed it.
         n = 1 if count + n * c[DEGREE] > c[MOST_STATES] else n
         done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
         total = _sift(c, done)
+        # Hashes from `total` on are of an earlier batch: fetched in vain, and never looked up.
         for k in range(AHEAD):
             prefetch(table, _home(hashes[k], capacity))
         for k in range(total):
@@ -255,6 +265,8 @@ def scatter(c: words, boxes: words) -> word:
     facts = words_at(c[FACTS])
     log = words_at(c[LOG])
     order = 0
+    # Invariant: the successors of the states before NEXT are in the boxes, each in that of its table, in the order of
+    # discovery; `order` is their number.
     while c[NEXT] < c[LAST]:
         first = c[NEXT]
         n = c[LAST] - first
@@ -306,6 +318,8 @@ def gather(c: words, box: words, behind: word) -> word:
             hashes[i] = _hash(states, i * WORDS)
     for i in range(AHEAD):
         prefetch(table, _home(hashes[i], capacity))
+    # Invariant: the first `fresh` places of the box are the new states among the first `i`, in their order. fresh <= i,
+    # so that nothing is overwritten that was not read.
     for i in range(total):
         prefetch(table, _home(hashes[i + AHEAD], capacity))
         if WORDS > 1:
@@ -340,6 +354,8 @@ def append(c: words, boxes: words, number: word) -> word:
         halves_at(boxes[6 * d + 3])[boxes[6 * d + 5]] = LOW
         boxes[6 * d + 5] = 0
     last = number + total
+    # A merge. Invariant: the log has, up to `number`, the states of all boxes with an order below those at the boxes'
+    # positions; the order LOW ends a box.
     while number < last:
         box = 0
         least = LOW + 1
@@ -405,6 +421,9 @@ def grow(c: words, before: word, capacity: word, slack: word) -> word:
     table = words_at(c[TABLE])
     scratch = words_at(c[SCRATCH])
     end = before + slack
+    # Invariant: an entry whose old slot is `end` or later is in its new line, or in a full one's successor; the slots
+    # below `end` have entries of the old table, and perhaps entries that were moved there, which are read and moved
+    # once more.
     while end > 0:
         begin = end - SPAN if end > SPAN else 0
         copy(c[SCRATCH], address(table, begin), (end - begin) * 8)
@@ -462,6 +481,7 @@ def _find(c: words, h: word, state: words, at: word) -> word:
     table = words_at(c[TABLE])
     line = _home(h, c[CAPACITY])
     place = _lookup(c, line, h, state, at)
+    # Invariant: the state is in no line before this one, all of which are full.
     while place == NONE:
         if _free(table, line):
             return NONE
@@ -489,6 +509,8 @@ def edges(c: words, batches: word) -> word:
     targets = halves_at(c[TARGETS])
     labels = shorts_at(c[LABELS])
     capacity = c[CAPACITY]
+    # Invariant: TARGETS[:EDGES] and LABELS[:EDGES] are the steps of the states before NEXT, state by state, and OFFSETS
+    # has their ends. The table does not change: every step to a known state finds it.
     while batches > 0 and c[NEXT] < c[LAST]:
         batches -= 1
         first = c[NEXT]

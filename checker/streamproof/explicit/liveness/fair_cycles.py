@@ -61,6 +61,9 @@ def fair_components(
     every node, -1 for nodes outside of them."""
     found: list[tuple[Product, Numbers]] = []
     todo = [start]
+    # Invariant: every fair component that was not found lies within one subgraph of `todo`. A node is removed only if a
+    # constraint is enabled there that no edge of its component takes: no strongly fair cycle in the component visits
+    # it.
     while todo:
         product = todo.pop()
         if not product.nodes:
@@ -115,6 +118,7 @@ def _judge(
         alive &= has
     removed = np.zeros(product.nodes, dtype=np.bool_)
     split = np.zeros(len(larger), dtype=np.bool_)
+    # Invariant: `alive` are the components that satisfy every acceptance set and every weak constraint seen so far.
     for constraint, taken in _taken(fair, product, of, larger):
         open_ = alive & ~taken
         if not open_.any():
@@ -142,6 +146,7 @@ def _taken(fair: FairGraph, product: Product, of: Numbers, larger: Mask) -> list
     found: list[tuple[int, Mask]] = []
     for first in range(0, count, max(1, LARGEST_TABLE // size)):
         table = np.zeros((min(max(1, LARGEST_TABLE // size), count - first), size), dtype=np.bool_)
+        # Invariant: the table has True for each constraint and component with an inner edge among the nodes before.
         for node in range(0, product.nodes, SLICE):
             offsets = product.offsets[node : node + SLICE + 1]
             edges = slice(offsets[0], offsets[-1])
@@ -205,6 +210,8 @@ class _Cycle:
 
     def run(self) -> list[int]:
         """The nodes of the walk; the last is the first."""
+        # Invariant: the walk stays within the component, so that it can always be continued to any node of it, and back
+        # to its start.
         for mask in self.met:
             if not any(mask[node] for node in self.walk):
                 self._extend(mask)
