@@ -25,6 +25,8 @@ from streamproof.base.records import dataclass
 
 BINDINGS: Final = "streamproof.bindings"
 """The entry-point group of bindings of recorded runs, by the name of their model, or ``model:kind``."""
+BINDINGS_ON_REQUEST: Final = "streamproof.bindings_on_request"
+"""The same for bindings that judge runs only if their model is named, or all models are."""
 RUNTIMES: Final = "streamproof.runtimes"
 """The entry-point group of runtimes that `streamproof run` starts: modules."""
 

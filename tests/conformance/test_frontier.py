@@ -55,7 +55,6 @@ class Twice:
     """A binding: the event `both` is two actions of which the second one may be impossible."""
 
     default = False
-    on_request = False
 
     def runs(self, path: Path) -> list[Path]:
         """The file."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from streamproof.conformance import Event, Plan, judge
 from streamproof_models.credit_channel import BLOCKING, DATA
-from streamproof_specs.credit_channel.flink.binding import channel_case, merged
+from streamproof_specs.credit_channel.flink.following import channel_case, merged
 from streamproof_specs.credit_channel.flink.nesting import by_channel
 from streamproof_specs.credit_channel.flink.records import Recorded, Recording, read_recording, trace_runs
 from tampering.edits import Outcome

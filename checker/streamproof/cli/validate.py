@@ -43,9 +43,10 @@ class _Model(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The option and its help."""
-        from streamproof.entries import BINDINGS, every
+        from streamproof.entries import BINDINGS, BINDINGS_ON_REQUEST, every
 
-        models = dict.fromkeys(name.partition(":")[0] for name in every(BINDINGS))
+        names = sorted([*every(BINDINGS), *every(BINDINGS_ON_REQUEST)])
+        models = dict.fromkeys(name.partition(":")[0] for name in names)
         self.help = (self.help or "").format(", ".join(models) or "none is installed")
         return super().get_help_record(ctx)
 

@@ -239,12 +239,11 @@ class Plan:
 
 class Binding(Protocol):
     """The binding of one kind of an implementation's logs to one model, registered in the entry-point group
-    ``streamproof.bindings`` under the name of the model; a second kind of logs under ``model:kind``."""
+    ``streamproof.bindings`` under the name of the model; a second kind of logs under ``model:kind``. One in the group
+    ``streamproof.bindings_on_request`` judges runs only if its model is named, or all models are."""
 
     default: bool = False
     """Whether this binding is used for paths that no binding recognises, and for those with a job graph."""
-    on_request: bool = False
-    """Whether this binding judges runs only if its model is named, or all models are."""
     reads_job_graph: bool = False
     """Whether a given job graph is for this binding, too, if all models are named."""
     unjudged: Mapping[str, str] = MappingProxyType({})

@@ -25,7 +25,7 @@ from streamproof.conformance.flink.reader import read_once
 from streamproof.conformance.judging import judge
 from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import RunVerdict
-from streamproof.entries import BINDINGS, every
+from streamproof.entries import BINDINGS, BINDINGS_ON_REQUEST, Entry, every
 from streamproof.language.declare.spec import Spec
 from streamproof.model_registry import find_binding, is_registered
 from streamproof.system import UsageError
@@ -86,12 +86,15 @@ class JudgedRun:
     coverage: JudgedEvents = field(default_factory=JudgedEvents)
 
 
-def registered() -> dict[str, tuple[Binding, ...]]:
-    """The registered bindings by model, in alphabetical order; several of one model read different kinds of logs."""
-    found: dict[str, tuple[Binding, ...]] = {}
-    for name, entry in every(BINDINGS).items():
-        model = name.partition(":")[0]
-        found[model] = (*found.get(model, ()), entry.load())
+def registered(*, requested: bool = True) -> dict[str, tuple[Entry, ...]]:
+    """The registered bindings by model, in alphabetical order; several of one model read different kinds of logs.
+    `requested`: those too that judge runs only if their model is named, or all models are."""
+    groups = (BINDINGS, BINDINGS_ON_REQUEST) if requested else (BINDINGS,)
+    entries = sorted((entry for group in groups for entry in every(group).values()), key=lambda entry: entry.name)
+    found: dict[str, tuple[Entry, ...]] = {}
+    for entry in entries:
+        model = entry.name.partition(":")[0]
+        found[model] = (*found.get(model, ()), entry)
     return found
 
 
@@ -105,7 +108,8 @@ def binding_for(model: str, parameters: Sequence[str] = (), path: Path | None = 
 
 def _bindings_of(model: str, parameters: Sequence[str], path: Path | None) -> list[Binding]:
     """The bindings of a model that recognise a path; else the first."""
-    known = registered().get(model) or (_other_binding(model),)
+    entries = registered().get(model)
+    known: list[Binding] = [entry.load() for entry in entries] if entries else [_other_binding(model)]
     fitting = (
         [b for b in known if getattr(b, "reads", b.recognises)(path)] if len(known) > 1 and path is not None else []
     )
@@ -138,17 +142,14 @@ def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = Fals
     """The bindings that recognise the files under a path, each with its model, defaults first; the defaults alone if none
     does. With a job graph, only those of models with a default. `requested`: all that recognise them. Raises `UsageError` if
     there is none."""
-    known = [(model, binding) for model, bindings in registered().items() for binding in bindings]
+    entries = registered(requested=requested)
+    known: list[tuple[str, Binding]] = [(model, entry.load()) for model, found in entries.items() for entry in found]
     defaults = {model for model, binding in known if binding.default}
-    asked = [
-        (model, binding)
-        for model, binding in known
-        if requested or (model in defaults if with_graph else not binding.on_request)
-    ]
+    asked = [(model, binding) for model, binding in known if requested or not with_graph or model in defaults]
     found = [(model, binding) for model, binding in asked if binding.recognises(path)]
     if not found and not defaults:
-        models = dict.fromkeys(model for model, _ in known)
-        remedy = f"name a model with --model: {', '.join(models)}" if known else "install a package that has one"
+        models = registered()
+        remedy = f"name a model with --model: {', '.join(models)}" if models else "install a package that has one"
         raise UsageError(f"no binding recognises {path}", remedy=remedy)
     found = found or [(model, binding) for model, binding in known if binding.default]
     return sorted(found, key=lambda pair: pair[0] not in defaults)
@@ -166,7 +167,7 @@ def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReadi
         expect_recorded(path)
     found = [(name, binding, run) for name, binding in bindings for run in binding.runs(path)]
     several = len({name for name, *_ in found}) > 1
-    defaults = {model for model, known in registered().items() if any(b.default for b in known)}
+    defaults = {model for model, binding in bindings if binding.default} if several else set[str]()
     places: dict[tuple[str, str], list[RunReading]] = {}
     for name, binding, run in found:
         kind = f".{name}" if several and name not in defaults else ""

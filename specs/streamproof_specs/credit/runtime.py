@@ -112,7 +112,6 @@ def machine(channels: int, exclusive: int, floating: int, depth: int) -> System:
 class RuntimeCredit(RuntimeLogs):
     """Follows every gate of every attempt in an event log of the runtime."""
 
-    on_request = True
     log = EventLog.bundled(SPEC)
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:

@@ -70,7 +70,6 @@ class RuntimeJob(Failover):
 class RuntimeFailover(JobMasterLogs):
     """Follows the JobMasters of every job of the runtime through the failover machine."""
 
-    on_request = False
     reads_job_graph = True
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:

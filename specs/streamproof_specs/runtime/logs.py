@@ -74,8 +74,6 @@ def events_of(run: Path) -> list[Event]:
 class JobMasterLogs(Binding):
     """A binding of the events of the runtime's JobMasters, and of what they speak with."""
 
-    on_request = True
-
     def runs(self, path: Path) -> list[Any]:
         """The file, or the runs of a folder. Raises `InputError` if there is none."""
         return runs(path)

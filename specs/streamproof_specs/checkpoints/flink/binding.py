@@ -53,8 +53,6 @@ MOST_PENDING = 32
 class FlinkCheckpoints(FlinkLogs):
     """Follows the checkpoints of every job of a recorded Flink run."""
 
-    on_request = True
-
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with checkpoints. Raises `InputError` for unreadable logs."""
         logged = read_run(run)

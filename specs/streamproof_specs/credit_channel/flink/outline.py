@@ -21,10 +21,7 @@ from streamproof.conformance.flink import Problem, Problems, read_lines
 from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.credit_channel.flink.demands import field_equals, first_message, message_pending
 from streamproof_specs.credit_channel.flink.recorded import AMPLE, OutlinedChannel
-from streamproof_specs.credit_channel.flink.records import ONE_END, Recorded
-
-CONSUMER = "RemoteInputChannel."
-PRODUCER = "CreditBasedSequenceNumberingViewReader."
+from streamproof_specs.credit_channel.flink.records import CONSUMER, ONE_END, PRODUCER, Recorded, is_outline
 
 _BUFFER = re.compile(r"Buffer\[(?P<kind>\w+),(?P<size>\d+)\]")
 _SENT = re.compile(r"BufferAndAvailability\[(?P<backlog>\d+),\w+,(?P<seq>\d+),(?P<buffer>Buffer\[.*\])\]")
@@ -34,12 +31,6 @@ _SENT = re.compile(r"BufferAndAvailability\[(?P<backlog>\d+),\w+,(?P<seq>\d+),(?
 def outline_rules(exclusive: int) -> Rules:
     """The machine of a channel with a number of exclusive buffers."""
     return Rules(OutlinedChannel(exclusive=exclusive, pipelined=False, threads=2))
-
-
-def is_outline(record: Mapping[str, Any]) -> bool:
-    """Whether a line belongs to such a trace."""
-    name = record.get("ev")
-    return "ph" in record and isinstance(name, str) and name.startswith((CONSUMER, PRODUCER))
 
 
 @dataclass(slots=True)

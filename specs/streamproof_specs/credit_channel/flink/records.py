@@ -26,6 +26,9 @@ ENDS = ("p.", "c.", "g.")
 """Prefixes of event names: the producer's end of a channel, the consumer's, a gate."""
 
 
+CONSUMER = "RemoteInputChannel."
+PRODUCER = "CreditBasedSequenceNumberingViewReader."
+"""The classes at the two ends, as a general tracing agent names their calls."""
 ONE_END = "the {}'s end is not recorded: give the traces of all processes"
 """Why a channel is not judged."""
 
@@ -283,3 +286,9 @@ def subpartition_indices(given: object) -> range | None:
     any other value."""
     found = _INDICES.fullmatch(str(given)) if isinstance(given, str | int) else None
     return range(int(found[1]), int(found[2] or found[1]) + 1) if found else None
+
+
+def is_outline(record: Mapping[str, Any]) -> bool:
+    """Whether a line was recorded by a general tracing agent, without buffer types: see `outline`."""
+    name = record.get("ev")
+    return "ph" in record and isinstance(name, str) and name.startswith((CONSUMER, PRODUCER))

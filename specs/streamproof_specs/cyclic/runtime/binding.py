@@ -61,7 +61,6 @@ def routes(graph: str) -> Routes:
 class RuntimeCyclic(RuntimeLogs):
     """Follows every loop head of every attempt in an event log of the runtime."""
 
-    on_request = True
     log = EventLog.bundled(SPEC)
 
     def recognises(self, path: Path) -> bool:

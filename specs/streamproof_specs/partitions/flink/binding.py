@@ -50,8 +50,6 @@ Key = tuple[str, str, str]
 class FlinkPartitions(FlinkLogs):
     """Follows the result partitions of every job of a recorded Flink run."""
 
-    on_request = True
-
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case for each job with lines about partitions, or connections. Raises `InputError` for unreadable logs."""
         logged = read_run(run)

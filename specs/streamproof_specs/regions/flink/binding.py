@@ -45,7 +45,6 @@ _STRATEGY = ".PipelinedRegionSchedulingStrategy"
 class FlinkRegions(FlinkLogs):
     """Follows the scheduling of every job of a recorded Flink run."""
 
-    on_request = True
     reads_job_graph = True
 
     def plan(self, run: Any, job_graph: Path | None) -> Plan:

@@ -42,8 +42,6 @@ _BEFORE = {
 class FlinkSlots(FlinkLogs):
     """Follows every slot allocation of the jobs of a recorded Flink run."""
 
-    on_request = True
-
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job; a job graph is not needed. Raises `InputError` for unreadable logs."""
         logged = read_run(run)
