@@ -19,7 +19,7 @@ LOWEST_TESTS := tests/cli/test_check.py tests/cli/test_bad_input.py tests/cli/te
   tests/runtime/test_processes.py tests/pipeline/test_report.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-long test-lowest lint lint-code lint-format lint-types lint-layers bench proofs certificates mutants site lock clean FORCE
+.PHONY: help venv demo test test-long test-durations test-lowest lint lint-code lint-format lint-types lint-layers bench proofs certificates mutants site lock clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test: $(STAMP)  ## the tests that run on every push
 
 test-long: $(STAMP)  ## every test, those that take minutes included
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup --timeout 3600
+
+test-durations: $(STAMP)  ## every test, or those of the files TESTS; writes tests/durations.tsv, prints the seconds of each folder
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup --timeout 3600 --write-durations $(TESTS)
 
 test-lowest: $(LOWEST)/.installed  ## some tests of each kind with the lowest versions of pyproject.toml, in build/lowest/
 	$(LOWEST)/bin/pytest -p no:cacheprovider -n $(JOBS) --dist loadgroup -m "not long" $(LOWEST_TESTS)

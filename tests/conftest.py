@@ -15,6 +15,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+pytest_plugins = ["long_shares"]
 pytest.register_assert_rewrite("model_verdicts")  # its assertions show their values, as those of tests do
 
 # A caller may ignore Ctrl-C, as a script does for a job in the background: programs under test would inherit that.
@@ -59,7 +60,8 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
 
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
-            if request.config.getoption("markexpr") == "not long":
+            items = request.session.items
+            if not any(item.get_closest_marker("long") and item.get_closest_marker("spark") for item in items):
                 patch.setenv("PYSPARK_SUBMIT_ARGS", INTERPRETED)
             session = running.enter_context(spark_session("local[2]"))
         yield session
