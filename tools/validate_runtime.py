@@ -26,9 +26,9 @@ from streamproof.language.declare.model import Model, marked  # noqa: E402
 from streamproof.language.declare.primitives import ActionMark  # noqa: E402
 from streamproof_models.checkpoints.machine import Checkpoints  # noqa: E402
 from streamproof_runtime.event_log import lines  # noqa: E402
-from streamproof_specs.partitions.runtime.recorded import RecordedPartitions  # noqa: E402
+from streamproof_specs.partitions.runtime.recorded_machine import RecordedPartitions  # noqa: E402
 from streamproof_specs.regions.runtime import ScheduledJob  # noqa: E402
-from streamproof_specs.slots.runtime.recorded import RecordedSlotPool  # noqa: E402
+from streamproof_specs.slots.runtime.recorded_machine import RecordedSlotPool  # noqa: E402
 
 ON_DEMAND: tuple[type[Model], ...] = (Checkpoints, RecordedPartitions, ScheduledJob, RecordedSlotPool)
 """Machines whose actions are made for the arguments of a log, so that no verdict lists them."""

@@ -13,9 +13,9 @@ import pytest
 from streamproof import UsageError
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
-from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
 from streamproof_specs.failover.job_graphs import graph_of_file, regions_of, what_if
 

@@ -18,7 +18,7 @@ from streamproof.conformance import RunVerdict, StateReader, compile_model, judg
 from streamproof.conformance.tracker import Tracker
 from streamproof_models.failover.machine import Failover
 from streamproof_specs.failover.flink.binding import BINDING
-from streamproof_specs.failover.flink.recorded import RecordedFailover, RecordedGraph
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, RecordedGraph
 from synthetic_flink import random_run
 
 PLAIN = 100_000

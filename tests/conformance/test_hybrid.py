@@ -21,7 +21,7 @@ from streamproof.conformance.flink.graph import Vertex as LoggedVertex
 from streamproof_specs.failover.flink.decisions import Causes
 from streamproof_specs.failover.flink.explain import Shown
 from streamproof_specs.failover.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
-from streamproof_specs.failover.flink.recorded import RecordedFailover, recorded_graph, recorded_system
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, recorded_graph, recorded_system
 
 IDS = ("a" * 32, "b" * 32, "d" * 32)
 GRAPH = "c" * 32

@@ -12,7 +12,7 @@ from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof.conformance.flink.graph import Edge as LoggedEdge
 from streamproof.conformance.flink.graph import Vertex as LoggedVertex
 from streamproof_models.failover.machine import Failover
-from streamproof_specs.failover.flink.recorded import RecordedFailover, recorded_graph
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, recorded_graph
 
 EXCHANGES = ("BLOCKING", "BLOCKING", "HYBRID_FULL", "PIPELINED_BOUNDED")
 

@@ -13,7 +13,7 @@ from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.small_graphs import job_graphs
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.failover.flink.recorded import RecordedFailover
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover
 from streamproof_specs.failover.flink.restart_reasons import restart_reasons
 
 

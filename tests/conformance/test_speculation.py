@@ -23,7 +23,7 @@ from streamproof.conformance.validation import validate_paths
 from streamproof_specs.failover.flink.decisions import Causes
 from streamproof_specs.failover.flink.explain import Shown
 from streamproof_specs.failover.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
-from streamproof_specs.failover.flink.recorded import RecordedFailover, recorded_graph, recorded_system
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, recorded_graph, recorded_system
 from streamproof_specs.failover.flink.speculation import Groups
 from streamproof_specs.flink.scope import contradicted
 

@@ -17,10 +17,10 @@ from streamproof.symbolic import prove
 from streamproof.system import Kind, Verdict
 from streamproof_models.failover.graph import Exchange, JobGraph
 from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
 from streamproof_models.failover.regions import Merging, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.small_graphs import job_graphs
-from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
 from streamproof_specs.failover.properties import SPEC
 

@@ -10,12 +10,12 @@ import pytest
 
 from shares import share
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Partition, Pattern, Vertex
+from streamproof_models.failover.named_job_graphs import all_to_all, cyclic_detour, pair, pipelined_pair
+from streamproof_models.failover.named_job_graphs import chain as chain_of_three
 from streamproof_models.failover.pseudocode import READINGS, Availability, Inside, Outcome, Reading, Scheduled, execute
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
 from streamproof_models.failover.restart import regions_to_restart, tasks_to_restart
 from streamproof_models.failover.small_graphs import KINDS, job_graphs
-from streamproof_models.failover.topologies import all_to_all, cyclic_detour, pair, pipelined_pair
-from streamproof_models.failover.topologies import chain as chain_of_three
 from streamproof_models.failover.topology import Topology
 
 STAYS, RESETS = Scheduled.STAYS, Scheduled.RESETS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
+from streamproof_models.failover.named_job_graphs import chain, pipelined_pair
 from streamproof_models.failover.regions import Regions, pipelined_regions
 from streamproof_models.failover.restart import Strategy, regions_to_restart, tasks_to_restart
-from streamproof_models.failover.topologies import chain, pipelined_pair
 from streamproof_models.failover.topology import Topology
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streamproof_models.failover.graph import Task
+from streamproof_models.failover.named_job_graphs import JOB_GRAPHS, cyclic_region, diamond, pipelined_pair
 from streamproof_models.failover.regions import Merging, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
-from streamproof_models.failover.topologies import JOB_GRAPHS, cyclic_region, diamond, pipelined_pair
 from streamproof_models.failover.topology import Topology
 
 REGIONS = {

@@ -12,8 +12,8 @@ from shares import share
 from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
+from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
 from streamproof_models.failover.regions import Merging
-from streamproof_models.failover.topologies import JOB_GRAPHS
 from streamproof_models.failover.topology import Topology
 from streamproof_models.regions.machine import RegionScheduling
 from streamproof_specs.regions.properties import SPEC

@@ -10,7 +10,7 @@ from streamproof.language.declare.spec import compile_model
 from streamproof.language.free.grounding import Rules
 from streamproof.system import Interpreter
 from streamproof_models.credit_channel import CreditChannel
-from streamproof_specs.credit_channel.flink.recorded import RecordedChannel
+from streamproof_specs.credit_channel.flink.recorded_machine import RecordedChannel
 
 
 @pytest.mark.parametrize("model", [CreditChannel(produced=1), CreditChannel(produced=1, exclusive=0, threads=2)])

@@ -32,7 +32,7 @@ class RegionSlots(Model):
     """Instances, slots, locks and queues."""
 
     topology: str = "disjoint"
-    """Job graph: a name of `streamproof_models.failover.topologies.JOB_GRAPHS`."""
+    """Job graph: a name of `streamproof_models.failover.named_job_graphs.JOB_GRAPHS`."""
     parallelism: int = 1
     """Tasks per vertex of the job graph."""
     instances: int = 2

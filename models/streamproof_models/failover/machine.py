@@ -19,8 +19,8 @@ from typing import ClassVar, TypeVar
 
 from streamproof import WEAK, Array, Enum, Model, Option, Range, Set, State, action, require, terminal
 from streamproof_models.failover.graph import JobGraph
+from streamproof_models.failover.named_job_graphs import is_text, job_graph
 from streamproof_models.failover.regions import Merging, connected_components, pipelined_regions
-from streamproof_models.failover.topologies import is_text, job_graph
 from streamproof_models.failover.topology import Connection, Topology
 
 K = TypeVar("K")
@@ -31,7 +31,7 @@ class BatchJob(Model):
     input channels, all by name. A model adds state for each of them, and rules."""
 
     topology: str = "diamond"
-    """Job graph: a name of `streamproof_models.failover.topologies.JOB_GRAPHS`, or `JobGraph.text`."""
+    """Job graph: a name of `streamproof_models.failover.named_job_graphs.JOB_GRAPHS`, or `JobGraph.text`."""
     parallelism: int = 1
     """Tasks per vertex of the job graph."""
 

@@ -15,7 +15,7 @@ class GroupedJob(BatchJob):
     """A batch job whose tasks are related by groups: the partitions that the same tasks read."""
 
     topology: str = "mixed"
-    """Job graph: a name of `streamproof_models.failover.topologies.JOB_GRAPHS`."""
+    """Job graph: a name of `streamproof_models.failover.named_job_graphs.JOB_GRAPHS`."""
     parallelism: int = 2
     """Tasks per vertex of the job graph."""
     inline: int = 0

@@ -9,9 +9,9 @@ from typing import Any
 from streamproof import UsageError
 from streamproof_models.failover.graph import Exchange, JobGraph, Partition, Task
 from streamproof_models.failover.machine import BatchJob, Failover
+from streamproof_models.failover.named_job_graphs import is_text
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
-from streamproof_models.failover.topologies import is_text
 from streamproof_models.failover.topology import Topology
 
 AS_FLINK = "merge-within-logical-region-only"
@@ -30,7 +30,7 @@ def graph_of_file(path: str) -> Mapping[str, Any]:
     Raises `InputError` for another file, and `UsageError` for a job with exchanges that the model does not have.
     """
     from streamproof.conformance.flink import read_rest
-    from streamproof_specs.failover.flink.recorded import recorded_graph
+    from streamproof_specs.failover.flink.recorded_machine import recorded_graph
 
     try:
         return {"topology": recorded_graph(read_rest(path).graph).graph.text, "parallelism": 1}

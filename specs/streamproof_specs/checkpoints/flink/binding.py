@@ -36,7 +36,7 @@ from streamproof.conformance.flink import (
     problem_lines,
     read_run,
 )
-from streamproof_specs.checkpoints.flink.recorded import RecordedCheckpoints
+from streamproof_specs.checkpoints.flink.recorded_machine import RecordedCheckpoints
 from streamproof_specs.flink.scope import FlinkLogs, contradicted, damage, doubted, outside
 from streamproof_specs.flink.versions import is_at_least
 

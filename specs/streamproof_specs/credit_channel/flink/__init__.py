@@ -1,1 +1,1 @@
-"""Recorded calls of Flink's flow control: `binding.py` plans, `records.py` reads files, `recorded.py` is the machine."""
+"""Recorded calls of Flink's flow control: `binding.py` plans, `records.py` reads files, `recorded_machine.py` is the machine."""

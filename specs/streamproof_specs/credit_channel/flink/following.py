@@ -15,7 +15,7 @@ from streamproof_specs.credit_channel.flink.calls import Call, Reading
 from streamproof_specs.credit_channel.flink.explain import CreditExplainer
 from streamproof_specs.credit_channel.flink.nesting import Nesting, by_channel, nested
 from streamproof_specs.credit_channel.flink.outline import outlines
-from streamproof_specs.credit_channel.flink.recorded import RecordedChannel
+from streamproof_specs.credit_channel.flink.recorded_machine import RecordedChannel
 from streamproof_specs.credit_channel.flink.records import (
     ONE_END,
     Recorded,

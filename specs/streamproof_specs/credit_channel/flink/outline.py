@@ -20,7 +20,7 @@ from streamproof.conformance import Constraint, Event, Move, Observation, Rules,
 from streamproof.conformance.flink import Problem, Problems, read_lines
 from streamproof_models.credit_channel import BLOCKING, DATA
 from streamproof_specs.credit_channel.flink.demands import field_equals, first_message, message_pending
-from streamproof_specs.credit_channel.flink.recorded import AMPLE, OutlinedChannel
+from streamproof_specs.credit_channel.flink.recorded_machine import AMPLE, OutlinedChannel
 from streamproof_specs.credit_channel.flink.records import CONSUMER, ONE_END, PRODUCER, Recorded, is_outline
 
 _BUFFER = re.compile(r"Buffer\[(?P<kind>\w+),(?P<size>\d+)\]")

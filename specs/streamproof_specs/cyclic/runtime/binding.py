@@ -1,7 +1,7 @@
 """The binding of the runtime's event logs to flow control in loops: each loop head of an attempt is one behaviour.
 
 The head's own events are in the order of its log, which is the order in which it saw its inputs. Records of others for a
-feedback channel precede their arrival. The head and its feedback channels are the machine of `recorded`.
+feedback channel precede their arrival. The head and its feedback channels are the machine of `recorded_machine`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.text import parse
 from streamproof_specs.baton.runtime import EMITS, graph_of
 from streamproof_specs.cyclic.properties import SPEC
-from streamproof_specs.cyclic.runtime.recorded import ANY, END, RECORD, ROOM, machine
+from streamproof_specs.cyclic.runtime.recorded_machine import ANY, END, RECORD, ROOM, machine
 from streamproof_specs.runtime.logs import (
     JOBMASTER,
     RuntimeLogs,

@@ -31,7 +31,7 @@ from streamproof_specs.failover.flink.every_scheduler import breaches, deployed_
 from streamproof_specs.failover.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.failover.flink.job_history import job_history
 from streamproof_specs.failover.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
-from streamproof_specs.failover.flink.recorded import (
+from streamproof_specs.failover.flink.recorded_machine import (
     RecordedFailover,
     RecordedGraph,
     recorded_graph,

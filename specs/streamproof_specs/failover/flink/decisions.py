@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from streamproof.conformance import Constraint, Event, Move, Recovery, StateReader, Tracked
 from streamproof.conformance.flink import Attempt
 from streamproof_specs.failover.flink.explain import listed
-from streamproof_specs.failover.flink.recorded import RecordedFailover, RecordedGraph
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, RecordedGraph
 
 Way = tuple[Move, ...]
 

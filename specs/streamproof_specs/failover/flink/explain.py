@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamproof.conformance import Event, Instance, Move, StateReader
-from streamproof_specs.failover.flink.recorded import RecordedFailover, RecordedGraph
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, RecordedGraph
 
 _STEP = {
     "deploy": ("SCHEDULED", "DEPLOYING"),

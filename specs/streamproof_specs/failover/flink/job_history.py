@@ -9,7 +9,7 @@ from streamproof.conformance import DrawnAttempt, DrawnEdge, DrawnVertex, Event,
 from streamproof.conformance.flink import JobGraph
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.failover.flink.recorded import RecordedGraph
+from streamproof_specs.failover.flink.recorded_machine import RecordedGraph
 
 
 def job_history(graph: JobGraph, recorded: RecordedGraph | None, events: Iterable[Event]) -> JobHistory:

@@ -16,7 +16,7 @@ from streamproof.conformance import Constraint, Event, Move, Observation, StateR
 from streamproof_specs.failover.flink.decisions import Arrival, Causes, Decision, Decisions, counted, restart_set
 from streamproof_specs.failover.flink.every_scheduler import never
 from streamproof_specs.failover.flink.explain import Shown, listed, switch
-from streamproof_specs.failover.flink.recorded import STARTED, RecordedFailover, RecordedGraph
+from streamproof_specs.failover.flink.recorded_machine import STARTED, RecordedFailover, RecordedGraph
 
 HIDDEN = frozenset({"restart"})
 

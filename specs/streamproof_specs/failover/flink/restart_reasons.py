@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from streamproof.conformance import Recovery, RecoveryReader, RestartReason, Tracked
-from streamproof_specs.failover.flink.recorded import RecordedFailover
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from streamproof.conformance.flink import FlinkRun, Partition, problem_lines, re
 from streamproof_specs.failover.flink.binding import MASTER_EVENTS
 from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
 from streamproof_specs.partitions.flink.lines import PartitionExplainer
-from streamproof_specs.partitions.flink.recorded import (
+from streamproof_specs.partitions.flink.recorded_machine import (
     MOST_SUBPARTITIONS,
     connection_system,
     gates_system,

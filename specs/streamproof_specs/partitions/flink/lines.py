@@ -25,7 +25,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class PartitionExplainer:
-    """Explanations of the machines of `recorded`; `name` is what the lines are about."""
+    """Explanations of the machines of `recorded_machine`; `name` is what the lines are about."""
 
     name: str
 

@@ -1,1 +1,1 @@
-"""Partitions in the runtime's logs: `binding.py` plans, `reading.py` reads events, `recorded.py` is the machine."""
+"""Partitions in the runtime's logs: `binding.py` plans, `reading.py` reads events, `recorded_machine.py` is the machine."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from streamproof.conformance import Constraint, Event, InputError, Move, Observation, Rules, StateReader, Stream, Task
-from streamproof_specs.partitions.runtime.recorded import RecordedPartitions
+from streamproof_specs.partitions.runtime.recorded_machine import RecordedPartitions
 
 MOST = 10_000
 """Largest number of partitions of a dataset, and of attempts."""

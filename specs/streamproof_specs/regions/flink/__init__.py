@@ -1,1 +1,1 @@
-"""Region scheduling in Flink's logs: `binding.py` plans, `recorded.py` is the machine."""
+"""Region scheduling in Flink's logs: `binding.py` plans, `recorded_machine.py` is the machine."""

@@ -31,11 +31,11 @@ from streamproof.conformance.flink import FlinkRun, RestJob, problem_lines, read
 from streamproof_specs.failover.flink.every_scheduler import hang
 from streamproof_specs.failover.flink.explain import listed
 from streamproof_specs.failover.flink.jobmanager_log import DECISIONS
-from streamproof_specs.failover.flink.recorded import RecordedGraph, recorded_graph
+from streamproof_specs.failover.flink.recorded_machine import RecordedGraph, recorded_graph
 from streamproof_specs.failover.flink.speculation import Groups
 from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
 from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside, unscheduled
-from streamproof_specs.regions.flink.recorded import JobRegions, region_rules
+from streamproof_specs.regions.flink.recorded_machine import JobRegions, region_rules
 
 LINES = frozenset({"exec.transition", "exec.deploy", "job.transition", "region.built", "failover.global", *DECISIONS})
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive", "graph.vertex"})

@@ -1,6 +1,6 @@
 """The binding of Flink's logs to slot allocation: every allocation id of a job is followed through its own machine.
 
-The machine (`recorded.py`) has the views of `slot_pool` for one allocation, as far as logs show them. The ResourceManager,
+The machine (`recorded_machine.py`) has the views of `slot_pool` for one allocation, as far as logs show them. The ResourceManager,
 the JobMaster and each TaskManager write streams of their own, whose clocks are not compared.
 """
 
@@ -22,7 +22,7 @@ from streamproof_specs.slots.flink.delivered import Delivered
 from streamproof_specs.slots.flink.gather import SlotLines, gather
 from streamproof_specs.slots.flink.lines import HIDDEN_WITHOUT, SlotExplainer
 from streamproof_specs.slots.flink.logical_slots import logical_slots
-from streamproof_specs.slots.flink.recorded import OF_JM, OF_RM, OF_TE, slot_system
+from streamproof_specs.slots.flink.recorded_machine import OF_JM, OF_RM, OF_TE, slot_system
 
 SAMPLED = 4
 """Minimum number of missing lines at DEBUG that distinguishes a sample from a single removed or changed line."""

@@ -1,1 +1,1 @@
-"""Slot allocation in the runtime's logs: `binding.py` plans, `delivered.py` orders messages, `recorded.py` is the machine."""
+"""Slot allocation in the runtime's logs: `delivered.py` orders messages, `recorded_machine.py` is the machine."""

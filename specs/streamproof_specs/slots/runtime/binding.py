@@ -15,7 +15,7 @@ from streamproof.conformance import Constraint, Event, Move, Observation, Plan, 
 from streamproof_specs.runtime.logs import JobMasterLogs
 from streamproof_specs.slots.runtime.arguments import expect_arguments
 from streamproof_specs.slots.runtime.delivered import MANAGER, MASTER, Deliveries, base, role
-from streamproof_specs.slots.runtime.recorded import MOST, machine
+from streamproof_specs.slots.runtime.recorded_machine import MOST, machine
 from streamproof_specs.slots.runtime.sharing import Sharing
 
 ENDING = "/slots"

@@ -18,7 +18,7 @@ from streamproof.conformance import Rules
 from streamproof_models.failover.graph import Exchange, JobGraph
 from streamproof_models.failover.regions import Merging, pipelined_regions
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.failover.flink.recorded import task_name
+from streamproof_specs.failover.flink.recorded_machine import task_name
 
 
 @dataclass(frozen=True, slots=True)
