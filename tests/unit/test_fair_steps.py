@@ -144,6 +144,50 @@ class Assigned(Steps):
         s.x = z
 
 
+class Unreachable(Steps):
+    """Choices, one of them labelled, that no reading reaches."""
+
+    count = 0
+
+    @action(fairness=WEAK.branch("high"))
+    def go(self, s: Any) -> None:
+        """3."""
+        require(s.x == 0)
+        if self.count > 0:
+            s.x = choose(low=1, high=2)
+        else:
+            s.x = 3
+
+    @action(fairness=WEAK.where("two_or_none"))
+    def end(self, s: Any) -> None:
+        """4."""
+        require(s.x == 0)
+        if self.count > 0:
+            z = choose([1, 2])
+            s.x = z
+        else:
+            s.x = 4
+
+
+class CallsUnreachable(Unreachable):
+    """Rules that call them."""
+
+    def go(self, s: Any) -> None:
+        """3."""
+        super().go(s)
+
+    def end(self, s: Any) -> None:
+        """4."""
+        super().end(s)
+
+
+@pytest.mark.parametrize("model", [Unreachable, CallsUnreachable])
+def test_a_choice_that_is_never_made_is_known(model: type[Model]) -> None:
+    """Also where the rule that has it is called by another one; steps without the branch are not subject to fairness."""
+    steps = Interpreter(model.system()).steps((0, False))
+    assert {(step.state[0], step.instance.fair) for step in steps} == {(3, False), (4, True)}
+
+
 @pytest.mark.parametrize(
     ("model", "off", "on"),
     [

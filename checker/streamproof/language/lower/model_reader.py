@@ -327,7 +327,10 @@ class Reader:
         doc = inspect.getdoc(function) or ""
         branches = tuple(dict.fromkeys((*labels(function), *self._labels.get(self.called(name), ()))))
         if instances:
-            self._fair_steps(name, mark, function).expect_known(domains.given, branches)
+            # A choice that no reading reaches may be in the rule that this one calls by super().
+            rules = [f for c in type(self.model).__mro__ if isinstance(f := vars(c).get(name), types.FunctionType)]
+            known = tuple(dict.fromkeys((*branches, *(label for f in rules for label in labels(f)))))
+            self._fair_steps(name, mark, function).expect_known(domains.given, known, rules)
         return Action(
             self.called(name),
             tuple(domains.given),

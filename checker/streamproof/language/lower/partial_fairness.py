@@ -74,8 +74,9 @@ class FairSteps:
                 own = () if term is b.TRUE else (Conjunct(term, text, place(condition)),)
                 yield replace(instance, guard=(*instance.guard, *own), fair=applies)
 
-    def expect_known(self, given: Sequence[str], branches: Sequence[str]) -> None:
-        """Raises `ModelError` if the constraint names a branch, a parameter or a choice that the rule does not have."""
+    def expect_known(self, given: Sequence[str], branches: Sequence[str], rules: Iterable[types.FunctionType]) -> None:
+        """Raises `ModelError` if the constraint names a branch, a parameter or a choice that the rule, `rules` with those that
+        it overrides, does not have."""
         for branch in self._mark.branches:
             if branch not in branches:
                 raise ModelError(
@@ -87,8 +88,9 @@ class FairSteps:
                 )
         if self._mark.where is None or self._seen is None:
             return
+        known = {*given, *self._seen, *(node.id for rule in rules for node in receivers(rule))}
         for wanted in parameters(self._condition())[2:]:
-            if wanted not in given and wanted not in self._seen | {node.id for node in receivers(self._function)}:
+            if wanted not in known:
                 raise ModelError(
                     f"the fairness of {self._name} depends on {wanted!r}, which is neither a parameter nor a pick of it",
                     loc=decoration(self._function),
