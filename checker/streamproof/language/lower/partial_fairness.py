@@ -75,8 +75,8 @@ class FairSteps:
                 yield replace(instance, guard=(*instance.guard, *own), fair=applies)
 
     def expect_known(self, given: Sequence[str], branches: Sequence[str], rules: Iterable[types.FunctionType]) -> None:
-        """Raises `ModelError` if the constraint names a branch, a parameter or a choice that the rule, `rules` with those that
-        it overrides, does not have."""
+        """Raises `ModelError` if the constraint names a branch, a parameter or a choice that the rule does not have; `rules`
+        are the rule and those that it overrides."""
         for branch in self._mark.branches:
             if branch not in branches:
                 raise ModelError(

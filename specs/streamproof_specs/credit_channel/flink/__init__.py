@@ -1,1 +1,4 @@
-"""Recorded calls of Flink's flow control: `binding.py` plans, `records.py` reads files, `recorded_machine.py` is the machine."""
+"""Recorded calls of Flink's flow control.
+
+`binding.py` finds them, `records.py` reads files, `following.py` plans, `recorded_machine.py` is the machine.
+"""

@@ -1,1 +1,1 @@
-"""Result partitions in Flink's logs: `binding.py` plans, `lines.py` explains lines, `recorded_machine.py` has the machines."""
+"""Result partitions in Flink's logs: `binding.py` plans, `lines.py` explains, `recorded_machine.py` has the machines."""

@@ -1,7 +1,7 @@
 """The binding of Flink's logs to slot allocation: every allocation id of a job is followed through its own machine.
 
-The machine (`recorded_machine.py`) has the views of `slot_pool` for one allocation, as far as logs show them. The ResourceManager,
-the JobMaster and each TaskManager write streams of their own, whose clocks are not compared.
+The machine (`recorded_machine.py`) has the views of `slot_pool` for one allocation, as far as logs show them. The
+ResourceManager, the JobMaster and each TaskManager write streams of their own, whose clocks are not compared.
 """
 
 from __future__ import annotations
