@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamproof.any.certify.obligations import SAFE, ProofObligation, formed
-from streamproof.any.certify.smt_script import Shape, SmtTerm
+from streamproof.any.certify.smt_script import SmtTerm
+from streamproof.any.certify.smt_terms import layout
 from streamproof.base.options import answer as answer_of
 from streamproof.system import expr as e
 from streamproof.system.interpreter import Evaluation
-from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange
+from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange, values
 from streamproof.transform.unbounded import Forall, Parametric, Total, any_length
 
 PATIENCE = 10_000
@@ -94,7 +95,7 @@ def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
     solver.from_string(obligation.text)
     constants = {term.decl().name(): term for root in solver.assertions() for term in _constants(root)}
     for free in parametric.free:
-        term = constants.get(obligation.before.names[free.name].text)
+        term = constants.get(obligation.before.names[free.name][0].text)
         if term is not None:
             solver.add(term <= SMALL, term >= -SMALL)
     if answer_of(solver) != z3.sat:
@@ -109,13 +110,12 @@ def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
         found = model.eval(whole if at is None else z3.Select(whole, at), model_completion=True)
         return z3.is_true(found) if z3.is_bool(found) else found.as_long()
 
-    names: dict[str, Any] = {f.name: value(obligation.before.names[f.name], None) for f in parametric.free}
+    names: dict[str, Any] = {f.name: value(obligation.before.names[f.name][0], None) for f in parametric.free}
     try:
         for variable in parametric.system.variables:
-            names[variable.name] = _plain(
-                Values(names), variable.sort, obligation.before.names[variable.name], value, None
-            )
-        names |= {v.name: value(obligation.before.names[v.name], None) for v in obligation.arguments}
+            columns = iter(obligation.before.names[variable.name])
+            names[variable.name] = _plain(Values(names), variable.sort, columns, value, None)
+        names |= {v.name: value(obligation.before.names[v.name][0], None) for v in obligation.arguments}
         broken = breaks(parametric, obligation, names)
     except NoValue:
         return None
@@ -159,22 +159,26 @@ def _constants(root: Any) -> Iterator[Any]:
                 yield term
 
 
-def _plain(given: Values, sort: Sort, shape: Shape, value: Callable[[SmtTerm, int | None], Any], at: int | None) -> Any:
-    """The concrete value of a shape, or of its element at an index. Raises `NoValue` if it is outside the sort."""
+def _plain(
+    given: Values, sort: Sort, columns: Iterator[SmtTerm], value: Callable[[SmtTerm, int | None], Any], at: int | None
+) -> Any:
+    """The concrete value of the next columns, or of their element at an index. Raises `NoValue` if it is outside the sort."""
     match sort:
         case ArraySort(index=TermRange() as index, element=element):
-            return {k: _plain(given, element, shape.element, value, k) for k in given.range(index)}
-        case ArraySort(_, element):
-            return tuple(_plain(given, element, part, value, at) for part in shape)
+            lanes = [next(columns) for _ in layout(element)]
+            return {k: _plain(given, element, iter(lanes), value, k) for k in given.range(index)}
+        case ArraySort(index, element):
+            return tuple(_plain(given, element, columns, value, at) for _ in values(index))
         case RecordSort(fields):
-            return tuple(_plain(given, field, part, value, at) for (_, field), part in zip(fields, shape, strict=True))
+            return tuple(_plain(given, field, columns, value, at) for _, field in fields)
         case OptionSort(element):
-            return _plain(given, element, shape[1], value, at) if value(shape[0], at) else None
+            present, held = value(next(columns), at), [next(columns) for _ in layout(element)]
+            return _plain(given, element, iter(held), value, at) if present else None
         case EnumSort(members):
-            found = int(value(shape, at))
+            found = int(value(next(columns), at))
             if found not in range(len(members)):
                 raise NoValue(f"no member {found}")
             return members[found]
         case _:
-            found = value(shape, at)
+            found = value(next(columns), at)
             return bool(found) if isinstance(sort, BoolSort) else int(found)

@@ -44,6 +44,11 @@ MAKE: dict[str, Callable[..., e.Expr]] = {
     "Eq": b.eq, "Ite": b.ite, "Select": b.select, "Some": b.some, "IsNone": b.is_none, "Unwrap": b.unwrap,
 }  # fmt: skip
 LOGIC: dict[str, Callable[..., e.Expr]] = {"Not": b.not_, "And": lambda *a: b.and_(a), "Or": lambda *a: b.or_(a)}
+WORDS = {
+    "Forall": "for all {}: {}", "Total": "sum({1})", "Select": "{}[{}]", "Not": "not ({})", "IsNone": "{} is None",
+    "Unwrap": "{}", "Some": "{}", "Ite": "({1} if {0} else {2})",
+}  # fmt: skip
+"""The text of some kinds of terms, with the texts of their parts."""
 SIGNS = {"Less": "<", "LessEq": "<=", "Eq": "=", "Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "//", "Mod": "%"}
 
 
@@ -190,30 +195,14 @@ def readable(term: Any) -> str:
             return str(value)
         case e.Var(name=name):
             return name.replace("'", "")
-        case Forall(bound=bound, body=body):
-            return f"for all {readable(bound)}: {readable(body)}"
-        case Total(body=body):
-            return f"sum({readable(body)})"
-        case e.Select(array=array, index=index):
-            return f"{readable(array)}[{readable(index)}]"
-        case e.Field(record=record, name=name):
-            return f"{readable(record)}.{name}"
-        case e.Not(arg=arg):
-            return f"not ({readable(arg)})"
-        case e.And(args=args) | e.Or(args=args):
-            return f" {type(term).__name__.lower()} ".join(f"({readable(arg)})" for arg in args)
-        case e.IsNone(arg=arg):
-            return f"{readable(arg)} is None"
-        case e.Unwrap(arg=arg) | e.Some(arg=arg):
-            return readable(arg)
-        case e.Ite(cond=cond, then=then, other=other):
-            return f"({readable(then)} if {readable(cond)} else {readable(other)})"
-        case e.Sub(left=left, right=e.Add() | e.Sub() as right):
-            return f"{readable(left)} - ({readable(right)})"
-        case e.Mul(left=left, right=right) | e.FloorDiv(left=left, right=right) | e.Mod(left=left, right=right):
-            parts = (f"({readable(x)})" if isinstance(x, e.Add | e.Sub) else readable(x) for x in (left, right))
-            return f" {SIGNS[type(term).__name__]} ".join(parts)
-    kind = type(term).__name__
+        case e.Field(name=name):
+            return f"{readable(term.record)}.{name}"
+        case e.And() | e.Or():
+            return f" {type(term).__name__.lower()} ".join(f"({readable(part)})" for part in term.args)
+    parts, kind = e.children(term), type(term).__name__
+    # Parentheses around a sum: on the right of a minus, and on both sides of products and quotients.
+    inner = {"Sub": parts[1:], "Mul": parts, "FloorDiv": parts, "Mod": parts}.get(kind, ())
+    texts = [f"({readable(p)})" if p in inner and isinstance(p, e.Add | e.Sub) else readable(p) for p in parts]
     if kind in SIGNS:
-        return f" {SIGNS[kind]} ".join(map(readable, e.children(term)))
-    return f"{kind}({', '.join(map(readable, e.children(term)))})"
+        return f" {SIGNS[kind]} ".join(texts)
+    return WORDS[kind].format(*texts) if kind in WORDS else f"{kind}({', '.join(texts)})"

@@ -27,7 +27,6 @@ from streamproof.system.sorts import (
     OptionSort,
     RangeSort,
     RecordSort,
-    Sort,
     TermRange,
     values,
 )
@@ -155,7 +154,7 @@ class ProofObligation:
             if any_length(v.sort):
                 self.conditions.mention(self.conditions.ends(self.before, v.sort.index)[0])
         for parameter in self.arguments:
-            self.conditions.mention(self.before.names[parameter.name])
+            self.conditions.mention(self.before.scalar(parameter))
         if self.instance is not None:
             checks = (*self.instance.guard_checks, *self.instance.effect_checks)
             terms = [*(c.expr for c in self.instance.guard), *(c.condition for c in checks)]
@@ -166,13 +165,13 @@ class ProofObligation:
         """The assertions, each with the name of the claim that implies it, if any."""
         s, before, after, of = self.script, self.before, self.after, self.conditions
         for free in self.parametric.free:
-            value = before.names[free.name]
+            (value,) = before.names[free.name]
             yield from [] if free.least is None else [(None, s.op("<=", TRUTH, number(free.least), value))]
             yield from [] if free.most is None else [(None, s.op("<=", TRUTH, value, number(free.most)))]
         if self.instance is None:
             yield None, of.formula(before, self.parametric.initial, True, ("initial",))
         for parameter in self.arguments:
-            yield None, of.in_range(before, parameter.sort, before.names[parameter.name])
+            yield None, of.in_range(before, parameter.sort, before.scalar(parameter))
         for at, claim in enumerate(self.assumed):
             condition = formed(self.parametric) if claim is SAFE else claim.condition
             yield claim.name, of.formula(before, condition, True, ("claim", at))
@@ -208,30 +207,43 @@ class ProofObligation:
 
 def formed(parametric: Parametric) -> e.Expr:
     """Every variable has a value of its sort."""
-    return b.and_(inside(b.var(v.name, v.sort), v.sort, 0) for v in parametric.system.variables)
+    variables = (b.var(v.name, v.sort) for v in parametric.system.variables)
+    return b.and_(limit for variable in variables for limit in limits(variable))
 
 
-def inside(term: e.Expr, sort: Sort, depth: int) -> e.Expr:
-    """The domain condition of a term; comparisons are not simplified, which would assume the sort."""
-    match sort:
-        case TermRange(least=least, most=most):
-            return b.and_([_unsimplified(least, term), _unsimplified(term, most)])
-        case RangeSort(lo, hi):
-            low = [] if lo == -INFINITY else [_unsimplified(b.num(lo), term)]
-            return b.and_(low + ([] if hi == INFINITY else [_unsimplified(term, b.num(hi))]))
-        case EnumSort(members):
-            return b.or_(b.eq(term, b.const(sort, member)) for member in members)
-        case RecordSort(fields):
-            return b.and_(inside(b.field(term, name), field, depth) for name, field in fields)
-        case OptionSort(element):
-            return b.or_([b.is_none(term), inside(b.unwrap(term), element, depth)])
-        case ArraySort(index=TermRange() as index, element=element):
-            at: Any = b.var(f"at'{depth}", index)
-            return forall(at, inside(b.select(term, at), element, depth + 1))
-        case ArraySort(index, element):
-            return b.and_(inside(b.select(term, b.const(index, key)), element, depth) for key in values(index))
-        case _:
-            return b.TRUE
+def limits(variable: e.Expr) -> Iterator[e.Expr]:
+    """The domain conditions of a term, one for each limit of each scalar in it; comparisons are not simplified, which would
+    assume the sort.
+
+    A scalar inside an option has its limits or the option is absent, and one inside an array of unbounded length has them
+    at every index.
+    """
+    pending: list[tuple[e.Expr, tuple[e.Expr, ...], tuple[e.Var, ...]]] = [(variable, (), ())]
+    while pending:
+        term, absent, indices = pending.pop()
+        found: list[e.Expr] = []
+        match term.sort:
+            case OptionSort():
+                pending.append((b.unwrap(term), (*absent, b.is_none(term)), indices))
+            case RecordSort(fields):
+                pending += [(b.field(term, name), absent, indices) for name, _ in fields]
+            case ArraySort(index=TermRange() as index):
+                at: Any = b.var(f"at'{len(indices)}", index)
+                pending.append((b.select(term, at), absent, (*indices, at)))
+            case ArraySort(index=index):
+                pending += [(b.select(term, b.const(index, key)), absent, indices) for key in values(index)]
+            case EnumSort(members) as sort:
+                found = [b.or_(b.eq(term, b.const(sort, member)) for member in members)]
+            case TermRange(least=least, most=most):
+                found = [_unsimplified(least, term), _unsimplified(term, most)]
+            case RangeSort(lo, hi):
+                found = [] if lo == -INFINITY else [_unsimplified(b.num(lo), term)]
+                found += [] if hi == INFINITY else [_unsimplified(term, b.num(hi))]
+        for limit in found:
+            claimed = b.or_([*absent, limit])
+            for at in reversed(indices):
+                claimed = forall(at, claimed)
+            yield claimed
 
 
 def _unsimplified(left: e.Expr, right: e.Expr) -> e.Expr:

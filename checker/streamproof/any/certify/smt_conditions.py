@@ -11,7 +11,7 @@ share their paths: at most one of them needs to be true, and witnesses are chose
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from streamproof.any.certify.smt_script import INT, TRUTH, Script, SmtTerm, Untranslatable, number
@@ -42,13 +42,8 @@ class Conditions:
 
     def mention_in(self, view: SmtView, *roots: e.Expr) -> None:
         """The indices at which `roots` read and write arrays of unbounded length, except bound ones."""
-        for term in e.subterms(*roots):
-            if (
-                isinstance(term, e.Select | e.Store)
-                and any_length(term.array.sort)
-                and e.variables(term.index) <= view.names.keys()
-            ):
-                self.mention(view.scalar(term.index))
+        for index in indices_in(view, (e.Select, e.Store), *roots):
+            self.mention(index)
 
     def in_range(self, view: SmtView, sort: Any, index: SmtTerm) -> SmtTerm:
         """The index is in its range. Raises `Untranslatable` for a range that may differ between states."""
@@ -127,7 +122,18 @@ class Conditions:
     def quantified(self, root: e.Expr) -> bool:
         """Whether a term contains a quantifier outside of sums."""
         if root not in self._quantified:
-            for term in e.subterms(root):
-                inside = not isinstance(term, Total) and any(self._quantified[c] for c in e.children(term))
-                self._quantified[term] = isinstance(term, Forall) or inside
+            seen, pending = {root}, [root]
+            while pending and not isinstance(pending[-1], Forall):
+                term = pending.pop()
+                new = set() if isinstance(term, Total) else {*e.children(term)} - seen
+                seen |= new
+                pending += new
+            self._quantified[root] = bool(pending)
         return self._quantified[root]
+
+
+def indices_in(view: SmtView, kinds: tuple[type[e.Select | e.Store], ...], *roots: e.Expr) -> Iterator[SmtTerm]:
+    """The indices in `roots` at which terms of these kinds read or write arrays of unbounded length, except bound ones."""
+    for term in e.subterms(*roots):
+        if isinstance(term, kinds) and any_length(term.array.sort) and e.variables(term.index) <= view.names.keys():
+            yield view.scalar(term.index)

@@ -5,14 +5,11 @@ Every name in the text is a letter and a number from a counter: no text of a mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
 from streamproof.base.errors import StreamproofError
 from streamproof.base.records import dataclass
-
-Shape: TypeAlias = Any
-"""A `SmtTerm`, a tuple of shapes, or `SmtLanes`."""
 
 
 class Untranslatable(StreamproofError):
@@ -27,12 +24,8 @@ class SmtTerm:
     sort: str
 
 
-@dataclass(frozen=True, slots=True)
-class SmtLanes:
-    """An array of unbounded length: the shape of an element, with an SMT-LIB array in place of every scalar."""
-
-    element: Shape
-
+Columns: TypeAlias = tuple[SmtTerm, ...]
+"""A value: its scalars from left to right (`smt_terms.layout`)."""
 
 INT, TRUTH = "Int", "Bool"
 TRUE, FALSE = SmtTerm("true", TRUTH), SmtTerm("false", TRUTH)
@@ -41,16 +34,6 @@ TRUE, FALSE = SmtTerm("true", TRUTH), SmtTerm("false", TRUTH)
 def number(value: int) -> SmtTerm:
     """A numeral."""
     return SmtTerm(str(value) if value >= 0 else f"(- {-value})", INT)
-
-
-def mapped(change: Callable[..., SmtTerm], *shapes: Shape) -> Shape:
-    """Applies `change` to corresponding scalars."""
-    first = shapes[0]
-    if isinstance(first, tuple):
-        return tuple(mapped(change, *parts) for parts in zip(*shapes, strict=True))
-    if isinstance(first, SmtLanes):
-        return SmtLanes(mapped(change, *(s.element for s in shapes)))
-    return change(*shapes)
 
 
 class Script:

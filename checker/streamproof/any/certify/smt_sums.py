@@ -6,13 +6,12 @@ Each axiom is true of the sums of every state, or step, that the other formulas 
 * *parts*: if every value is in its sort, and the sort of the summand is nonnegative, a sum is at least 0, at least each
   summand, and at least the sum of two summands at different indices. The summand may read arrays of unbounded length only
   at the index of the sum, whose range must be the index range of the array: elsewhere an array has no value of its sort.
-* *change*: let the summand depend, among the variables that a rule writes, only on elements of arrays of unbounded length
-  at the index of the sum. Then only the summands at written indices change, and the sum changes by their differences,
-  each index counted once.
+* *change*: for any indices, the summand changes at another one in the range, or the sum changes by the differences at these
+  indices, each counted once. The other one has a witness. So the indices at which a rule seems to write are a guess, and
+  the solver shows for the witness that there are no more.
 * *next*: a sum that reads only the next state is a sum of that state.
-* *first*: the initial condition may give a term, such as an element of an array or a field of it, the same value at all
-  indices. If a summand depends on its index in such terms only, it is the same at every index: the sum is the summand
-  times the count.
+* *first*: for any value, the initial summand differs from it at an index in the range, which has a witness, or the sum is the
+  value times the count. The value is a guess from the initial condition.
 
 The range of a sum depends on the free parameters only (`Conditions.ends`), so it is the same in every state of a
 behaviour.
@@ -20,18 +19,18 @@ behaviour.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from streamproof.any.certify.smt_conditions import Conditions
+from streamproof.any.certify.smt_conditions import Conditions, indices_in
 from streamproof.any.certify.smt_script import INT, TRUTH, SmtTerm, number
 from streamproof.any.certify.smt_terms import SmtView
 from streamproof.system import build as b
 from streamproof.system import expr as e
-from streamproof.system.sorts import RangeSort, TermRange
+from streamproof.system.sorts import RangeSort
 from streamproof.transform.assume import Substitution
-from streamproof.transform.unbounded import Forall, Total, any_length
+from streamproof.transform.unbounded import Forall, Total, any_length, conjuncts
 from streamproof.transform.unbounded import total as sum_of
 
 
@@ -40,6 +39,7 @@ class Sums:
 
     def __init__(self, conditions: Conditions) -> None:
         self.conditions, self.script = conditions, conditions.script
+        self._witnesses: dict[Total, SmtTerm] = {}
 
     def empty(self, view: SmtView) -> Iterator[SmtTerm]:
         """The sum over an empty range is 0."""
@@ -68,23 +68,36 @@ class Sums:
     def change(self, before: SmtView, after: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> Iterator[SmtTerm]:
         """The change of sums by a rule."""
         s = self.script
-        updates = tuple(updates)
-        written = {name for name, _ in updates}
-        indices = _written_indices(before, updates)
+        written = dict(updates)
         for total in {**before.totals, **after.totals}:
             if any(isinstance(t, e.Next) for t in e.subterms(total.body)):
                 continue
-            if not e.variables(total.body) & written:
+            changed = e.variables(total.body) & written.keys()
+            if not changed:
                 yield s.same(before.total(total), after.total(total))
-            elif indices is not None and _local(total, written):
-                differences = []
-                for at, index in enumerate(indices):
-                    repeated = [s.same(index, other) for other in indices[:at]]
-                    there = self.conditions.in_range(before, total.bound.sort, index)
-                    counted = s.all_of([there, *map(s.negation, repeated)])
-                    difference = s.op("-", INT, self.part(after, total, index), self.part(before, total, index))
-                    differences.append(s.choice(counted, difference, number(0)))
-                yield s.same(after.total(total), s.op("+", INT, before.total(total), *differences))
+            elif not any(isinstance(t, Forall | Total) for t in e.subterms(total.body)):
+                terms = (term for name, term in written.items() if name in changed)
+                yield self._changed(before, after, total, [*dict.fromkeys(indices_in(before, (e.Store,), *terms))])
+
+    def _changed(self, before: SmtView, after: SmtView, total: Total, indices: Sequence[SmtTerm]) -> SmtTerm:
+        """The summand changes at an index that is not in `indices`, or the sum changes by the differences at these."""
+        s, whole = self.script, before.total(total)
+        for at, index in enumerate(indices):
+            difference = s.op("-", INT, self.part(after, total, index), self.part(before, total, index))
+            counted = self._counted(before, total, index, indices[:at])
+            whole = s.op("+", INT, whole, s.choice(counted, difference, number(0)))
+        witness = s.fresh("w", INT)
+        kept = s.same(self.part(after, total, witness), self.part(before, total, witness))
+        return self._unless(self._counted(before, total, witness, indices), kept, s.same(after.total(total), whole))
+
+    def _unless(self, counted: SmtTerm, kept: SmtTerm, equation: SmtTerm) -> SmtTerm:
+        """A witness is counted and its summand not kept, or the equation holds."""
+        return self.script.any_of([self.script.all_of([counted, self.script.negation(kept)]), equation])
+
+    def _counted(self, view: SmtView, total: Total, index: SmtTerm, others: Sequence[SmtTerm]) -> SmtTerm:
+        """An index is in the range of a sum, and none of the others."""
+        apart = (self.script.negation(self.script.same(index, other)) for other in others)
+        return self.script.all_of([self.conditions.in_range(view, total.bound.sort, index), *apart])
 
     def next(self, before: SmtView, after: SmtView, variables: Collection[str]) -> Iterator[SmtTerm]:
         """Sums of the next state."""
@@ -99,26 +112,22 @@ class Sums:
     def first(self, view: SmtView, initial: e.Expr) -> Iterator[SmtTerm]:
         """Sums of equal summands, in an initial state."""
         s = self.script
-        starts = _equal_terms(initial)
         for total, value in list(view.totals.items()):
-            sort = total.bound.sort
-            if not isinstance(sort, TermRange) or not _own(total):
+            guess = _guess(total, initial)
+            if not _own(total) or not e.variables(guess) <= view.names.keys():
                 continue
-            known: dict[e.Expr, e.Expr] = {}
-            for bound, term, start in starts:
-                if bound.sort == sort:
-                    known[Substitution({bound: total.bound})(term)] = start
-            body = Substitution(known)(total.body)
-            if not e.variables(body) & e.variables(total.bound):
-                least, most = self.conditions.ends(view, sort)
-                count = s.op("+", INT, s.op("-", INT, most, least), number(1))
-                many = s.choice(s.op("<=", TRUTH, least, most), count, number(0))
-                part = view.scalar(body)
-                if part == number(0):
-                    yield s.same(value, part)
-                else:
-                    s.nonlinear |= not isinstance(body, e.Const)
-                    yield s.same(value, s.op("*", INT, many, part))
+            if total not in self._witnesses:
+                self._witnesses[total] = s.fresh("w", INT)
+                self.conditions.mention(self._witnesses[total])
+            witness, part = self._witnesses[total], view.scalar(guess)
+            least, most = self.conditions.ends(view, total.bound.sort)
+            many = s.op("+", INT, s.op("-", INT, most, least), number(1))
+            whole = part
+            if part != number(0):
+                s.nonlinear |= not isinstance(guess, e.Const)
+                whole = s.op("*", INT, s.choice(s.op("<=", TRUTH, least, most), many, number(0)), part)
+            kept = s.same(self.part(view, total, witness), part)
+            yield self._unless(self._counted(view, total, witness, ()), kept, s.same(value, whole))
 
     def part(self, view: SmtView, total: Total, index: SmtTerm) -> SmtTerm:
         """The summand at one index."""
@@ -146,56 +155,19 @@ def _own(total: Total) -> bool:
     return all(_at_bound(t, total) and t.array.sort.index == total.bound.sort for t in arrays)
 
 
-def _local(total: Total, written: Collection[str]) -> bool:
-    """Whether a summand reads, among written variables, only elements of arrays of unbounded length at the index of the
-    sum."""
-    terms = list(e.subterms(total.body))
-    if any(isinstance(t, Forall | Total) for t in terms) or isinstance(total.body, e.Var):
-        return False
-    others = (child for t in terms if not _at_bound(t, total) for child in e.children(t))
-    return not any(isinstance(child, e.Var) and child.name in written for child in others)
-
-
-def _written_indices(view: SmtView, updates: Iterable[tuple[str, e.Expr]]) -> list[SmtTerm] | None:
-    """Every index at which an array of unbounded length may be written; None if an array is replaced as a whole."""
-    found: list[SmtTerm] = []
-    for name, update in updates:
-        if not any_length(update.sort):
-            continue
-        pending = [update]
-        while pending:
-            match pending.pop():
-                case e.Store(array=array, index=index):
-                    found.append(view.scalar(index))
-                    pending.append(array)
-                case e.Ite(then=a, other=b):
-                    pending += [a, b]
-                case e.Var(name=same) if same == name:
-                    pass
-                case _:
-                    return None
-    return list(dict.fromkeys(found))
-
-
-def _equal_terms(initial: e.Expr) -> list[tuple[e.Expr, e.Expr, e.Expr]]:
-    """Terms with the same initial value at all indices: the index, the term, and the value.
-
-    A universal condition is the value "true" of its body; its conjuncts are processed separately.
-    """
-    found: list[tuple[e.Expr, e.Expr, e.Expr]] = []
-    for part in initial.args if isinstance(initial, e.And) else (initial,):
-        if not isinstance(part, Forall):
-            continue
-        index = e.variables(part.bound)
-        for conjunct in part.body.args if isinstance(part.body, e.And) else (part.body,):
-            if any(isinstance(t, Forall | Total) for t in e.subterms(conjunct)):
-                continue
-            if isinstance(conjunct, e.Not):
-                found.append((part.bound, conjunct.arg, b.FALSE))
-            elif not isinstance(conjunct, e.Eq):
-                found.append((part.bound, conjunct, b.TRUE))
-            elif not e.variables(conjunct.right) & index:
-                found.append((part.bound, conjunct.left, conjunct.right))
-            elif not e.variables(conjunct.left) & index:
-                found.append((part.bound, conjunct.right, conjunct.left))
-    return found
+def _guess(total: Total, initial: e.Expr) -> e.Expr:
+    """The summand after the equations of the initial condition at the index of the sum; a condition is the value true."""
+    known: dict[e.Expr, e.Expr] = {}
+    for part in e.subterms(initial):
+        if isinstance(part, Forall) and part.bound.sort == total.bound.sort:
+            for fact in conjuncts(Substitution({part.bound: total.bound})(part.body)):
+                match fact:
+                    case e.Not(arg=term):
+                        known[term] = b.FALSE
+                    case e.Eq(left=left, right=right) if e.variables(left) & e.variables(total.bound):
+                        known[left] = right
+                    case e.Eq(left=left, right=right):
+                        known[right] = left
+                    case _:
+                        known[fact] = b.TRUE
+    return Substitution(known)(total.body)

@@ -1,13 +1,15 @@
 """Terms of a parametric system as SMT-LIB text: the verifier's own translation, independent of the engines.
 
-An integer is an Int, a member of an Enum its position, a truth value a Bool. Composite values are Python tuples of such
-terms. An array of unbounded length is an SMT-LIB array for each scalar of its elements (`SmtLanes`). Outside its index
-range such an array has arbitrary values, which are not part of the state: a proof for all of them is a proof for each.
+A value is a row of scalars, its columns: an integer is an Int, a member of an Enum its position, a truth value a Bool. An
+option is a flag, then the columns of its value; a record and an array of fixed length have the columns of their parts. An
+array of unbounded length has an SMT-LIB array for each column of its elements. Outside its index range such an array has
+arbitrary values, which are not part of the state: a proof for all of them is a proof for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from streamproof.any.certify.smt_script import (
@@ -15,17 +17,15 @@ from streamproof.any.certify.smt_script import (
     INT,
     TRUE,
     TRUTH,
+    Columns,
     Script,
-    Shape,
-    SmtLanes,
     SmtTerm,
     Untranslatable,
-    mapped,
     number,
 )
+from streamproof.base.records import dataclass
 from streamproof.system import expr as e
 from streamproof.system.sorts import (
-    BOOL,
     ArraySort,
     BoolSort,
     EnumSort,
@@ -38,150 +38,187 @@ from streamproof.system.sorts import (
     default,
     values,
 )
-from streamproof.transform.unbounded import Forall, Total
+from streamproof.transform.unbounded import Forall, Total, any_length
 
-OPERATIONS = {e.Less: ("<", TRUTH), e.LessEq: ("<=", TRUTH), e.Add: ("+", INT), e.Sub: ("-", INT)}
+
+@dataclass(frozen=True, slots=True)
+class SmtColumn:
+    """A scalar of every value of a sort. `flags`: how many columns to the left the flag of each option around it is."""
+
+    sort: str
+    flags: tuple[int, ...] = ()
+
+
+def layout(sort: Sort) -> tuple[SmtColumn, ...]:
+    """The columns of a sort. Raises `Untranslatable` for an unsupported sort."""
+    match sort:
+        case BoolSort():
+            return (SmtColumn(TRUTH),)
+        case RangeSort() | EnumSort():
+            return (SmtColumn(INT),)
+        case OptionSort(element):
+            held = enumerate(layout(element), start=1)
+            return (SmtColumn(TRUTH), *(SmtColumn(column.sort, (*column.flags, at)) for at, column in held))
+        case ArraySort(index=TermRange(), element=element):
+            scalars = layout(element)
+            if any(column.sort not in (INT, TRUTH) for column in scalars):
+                raise _unsupported(sort)
+            return tuple(SmtColumn(_lane(column.sort), column.flags) for column in scalars)
+    return tuple(chain.from_iterable(map(layout, _parts(sort))))
+
+
+def literal(sort: Sort, value: Value) -> Columns:
+    """The columns of a value of `sort`."""
+    match sort:
+        case BoolSort():
+            return (TRUE if value else FALSE,)
+        case RangeSort():
+            return (number(value),)
+        case EnumSort(members):
+            return (number(members.index(value)),)
+        case OptionSort(element) if value is None:
+            return (FALSE, *literal(element, default(element)))
+        case OptionSort(element):
+            return (TRUE, *literal(element, value))
+    return tuple(chain.from_iterable(literal(part, one) for part, one in zip(_parts(sort), value, strict=True)))
+
+
+def constant(script: Script, sort: Sort) -> Columns:
+    """Fresh constants for a value of `sort`. Raises `Untranslatable` for an unsupported sort."""
+    return tuple(script.fresh("x", column.sort) for column in layout(sort))
+
+
+def span(record: Any, name: str) -> slice:
+    """The columns of a field in those of a record."""
+    at = record.index(name)
+    before = sum(len(layout(field)) for _, field in record.fields[:at])
+    return slice(before, before + len(layout(record.fields[at][1])))
+
+
+def _parts(sort: Sort) -> list[Sort]:
+    """The sorts of the parts of a record or an array of fixed length."""
+    if isinstance(sort, RecordSort):
+        return [field for _, field in sort.fields]
+    if not isinstance(sort, ArraySort) or any_length(sort):
+        raise _unsupported(sort)
+    return [sort.element for _ in values(sort.index)]
+
+
+def _unsupported(sort: Sort) -> Untranslatable:
+    return Untranslatable(f"the verifier has no {sort} in proofs for every size")
+
+
+def _lane(sort: str) -> str:
+    return f"(Array Int {sort})"
 
 
 class SmtView:
-    """The values of terms in one state: `names` gives the shapes of variables, parameters and bound indices.
+    """The columns of terms in one state: `names` gives those of variables, parameters and bound indices.
 
     `following` is the view of the state after the step, which `Next` reads. `totals` has a constant for each sum over
     an unbounded range, `conditions` a Boolean constant for each quantified condition inside a value; both dictionaries
     belong to the state and are shared with the views that `bound` makes.
     """
 
-    def __init__(self, script: Script, names: Mapping[str, Shape], following: SmtView | None = None) -> None:
-        self.script, self.names, self.following = script, names, following
+    def __init__(self, script: Script, names: Mapping[str, Columns]) -> None:
+        self.script, self.names = script, names
+        self.following: SmtView | None = None
         self.totals: dict[Total, SmtTerm] = {}
         self.conditions: dict[tuple[Any, ...], tuple[SmtView, Forall, SmtTerm]] = {}
         self.inner: dict[str, SmtTerm] = {}
-        self._known: dict[e.Expr, Shape] = {}
+        self._known: dict[e.Expr, Columns] = {}
 
     def bound(self, name: str, value: SmtTerm) -> SmtView:
         """The same state, with a value for a bound index."""
-        view = SmtView(self.script, {**self.names, name: value}, self.following)
-        view.totals, view.conditions, view.inner = self.totals, self.conditions, {**self.inner, name: value}
+        view = SmtView(self.script, {**self.names, name: (value,)})
+        view.inner = {**self.inner, name: value}
+        view.following, view.totals, view.conditions = self.following, self.totals, self.conditions
         return view
 
-    def value(self, root: e.Expr) -> Shape:
-        """The shape of a term. Raises `Untranslatable`."""
+    def value(self, root: e.Expr) -> Columns:
+        """The columns of a term. Raises `Untranslatable`."""
         stack = [root]
         while stack:
-            top: Any = stack[-1]
-            # The bodies of sums and quantifiers read an index without value.
-            inside = () if isinstance(top, Total | Forall) else e.children(top)
-            missing = [child for child in inside if child not in self._known]
-            if top in self._known or not missing:
-                stack.pop()
+            missing = [part for part in _operands(stack[-1]) if part not in self._known]
+            if not missing:
+                top = stack.pop()
                 if top not in self._known:
                     self._known[top] = self._translate(top)
             stack += missing
         return self._known[root]
 
     def scalar(self, root: e.Expr) -> SmtTerm:
-        """The term of an expression of a scalar sort."""
-        found = self.value(root)
-        assert isinstance(found, SmtTerm)
+        """The only column of an expression of a scalar sort."""
+        (found,) = self.value(root)
         return found
 
-    def _translate(self, term: Any) -> Shape:
-        s, of = self.script, self._known
-        match term:
-            case e.Const(sort=sort, value=value):
-                return literal(sort, value)
-            case e.Var(name=name):
-                return self.names[name]
-            case e.Next(name=name) if self.following is not None:
-                return self.following.names[name]
-            case e.Not(arg=a):
-                return s.negation(of[a])
-            case e.And(args=args):
-                return s.all_of([of[a] for a in args])
-            case e.Or(args=args):
-                return s.any_of([of[a] for a in args])
-            case e.Ite(cond=c, then=a, other=b):
-                return mapped(lambda x, y: s.choice(of[c], x, y), of[a], of[b])
-            case e.Eq(left=a, right=b):
-                return self._equal(a.sort, of[a], of[b])
-            case e.Less(left=a, right=b) | e.LessEq(left=a, right=b) | e.Add(left=a, right=b) | e.Sub(left=a, right=b):
-                return s.op(*OPERATIONS[type(term)], of[a], of[b])
-            case e.Mul(left=a, right=b):
-                s.nonlinear |= not any(isinstance(factor, e.Const) for factor in (a, b))
-                return s.op("*", INT, of[a], of[b])
-            case e.FloorDiv(left=a, right=b) | e.Mod(left=a, right=b):
-                s.nonlinear |= not isinstance(b, e.Const)
-                return self._divided(of[a], of[b], isinstance(term, e.Mod))
-            case e.MakeArray(elements=parts) | e.MakeRecord(values=parts):
-                return tuple(of[p] for p in parts)
-            case e.Select(array=array, index=index):
-                return self._selected(array.sort, of[array], of[index])
-            case e.Store(array=array, index=index, value=value):
-                return self._stored(array.sort, of[array], of[index], of[value])
-            case e.Field(record=record, name=name):
-                return of[record][field_position(record, name)]
-            case e.WithField(record=record, name=name, value=value):
-                at = field_position(record, name)
-                return (*of[record][:at], of[value], *of[record][at + 1 :])
-            case e.Some(arg=a):
-                return (TRUE, of[a])
-            case e.IsNone(arg=a):
-                return s.negation(of[a][0])
-            case e.Unwrap(sort=sort, arg=a):
-                return mapped(lambda x, y: s.choice(of[a][0], x, y), of[a][1], literal(sort, default(sort)))
-            case Total():
-                return self.total(term)
-            case Forall():
-                return self._condition(term)
-            case _:
-                raise Untranslatable(
-                    f"the verifier has no {type(term).__name__} in proofs for every size", loc=term.loc
-                )
+    def _translate(self, term: e.Expr) -> Columns:
+        """The columns of a term whose operands have theirs."""
+        if type(term) not in MEANING:
+            raise Untranslatable(f"the verifier has no {type(term).__name__} in proofs for every size", loc=term.loc)
+        return MEANING[type(term)](self, term, *(self._known[part] for part in _operands(term)))
+
+    def next(self, name: str) -> Columns:
+        """The columns of a variable after the step."""
+        if self.following is None:
+            raise Untranslatable("the verifier has no step here")
+        return self.following.names[name]
+
+    def choice(self, condition: SmtTerm, left: Columns, right: Columns) -> Columns:
+        """`left` if `condition` else `right`."""
+        return tuple(self.script.choice(condition, x, y) for x, y in zip(left, right, strict=True))
+
+    def product(self, term: e.Mul | e.FloorDiv | e.Mod, left: SmtTerm, right: SmtTerm) -> SmtTerm:
+        """Product, or quotient or remainder with Python's rounding: 0 for a divisor of 0. SMT-LIB rounds down for positive
+        divisors."""
+        s, zero = self.script, number(0)
+        if isinstance(term, e.Mul):
+            s.nonlinear |= not isinstance(term.left, e.Const) and not isinstance(term.right, e.Const)
+            return s.op("*", INT, left, right)
+        s.nonlinear |= not isinstance(term.right, e.Const)
+        return s.choice(s.same(right, zero), zero, self._divided(left, right, isinstance(term, e.Mod)))
 
     def _divided(self, left: SmtTerm, right: SmtTerm, rest: bool) -> SmtTerm:
-        """Quotient or remainder with Python's rounding, 0 for a divisor of 0; SMT-LIB rounds down for positive divisors."""
+        """Quotient or remainder by a divisor other than 0."""
         s = self.script
         if rest:
             plain, turned = s.op("mod", INT, left, right), s.minus(s.op("mod", INT, s.minus(left), s.minus(right)))
         else:
             plain, turned = s.op("div", INT, left, right), s.op("div", INT, s.minus(left), s.minus(right))
-        zero = number(0)
-        other = s.choice(s.op("<", TRUTH, right, zero), turned, plain)
-        return s.choice(s.same(right, zero), zero, other)
+        return s.choice(s.op("<", TRUTH, right, number(0)), turned, plain)
 
-    def _equal(self, sort: Sort, left: Shape, right: Shape) -> SmtTerm:
-        s = self.script
-        match sort:
-            case OptionSort(element):
-                held = s.any_of([s.negation(left[0]), self._equal(element, left[1], right[1])])
-                return s.all_of([s.same(left[0], right[0]), held])
-            case RecordSort(fields):
-                parts = zip(fields, left, right, strict=True)
-                return s.all_of([self._equal(field, x, y) for (_, field), x, y in parts])
-            case ArraySort(index=TermRange()):
+    def equal(self, sort: Sort, left: Columns, right: Columns) -> SmtTerm:
+        """Equality of two values: of each column whose options are present. Raises `Untranslatable`."""
+        s, found = self.script, []
+        for at, column in enumerate(layout(sort)):
+            if column.sort not in (INT, TRUTH):
                 raise Untranslatable("the verifier does not compare arrays of any length")
-            case ArraySort(_, element):
-                return s.all_of([self._equal(element, x, y) for x, y in zip(left, right, strict=True)])
-            case _:
-                return s.same(left, right)
+            absent = [s.negation(left[at - back]) for back in column.flags]
+            found.append(s.any_of([*absent, s.same(left[at], right[at])]))
+        return s.all_of(found)
 
-    def _selected(self, sort: Any, whole: Shape, index: SmtTerm) -> Shape:
-        s = self.script
-        if isinstance(whole, SmtLanes):
-            return mapped(lambda lane: s.op("select", _element(lane), lane, index), whole.element)
-        chosen = literal(sort.element, default(sort.element))
-        for key, part in zip(reversed(list(values(sort.index))), reversed(whole), strict=True):
-            here = s.same(index, literal(sort.index, key))
-            chosen = mapped(lambda x, y, here=here: s.choice(here, x, y), part, chosen)
-        return chosen
+    def element(self, sort: Any, whole: Columns, index: SmtTerm) -> Columns:
+        """An element of an array."""
+        if any_length(sort):
+            scalars = layout(sort.element)
+            return tuple(self.script.op("select", c.sort, lane, index) for c, lane in zip(scalars, whole, strict=True))
+        found = literal(sort.element, default(sort.element))
+        for here, row in reversed([*self._rows(sort, whole, index)]):
+            found = self.choice(here, row, found)
+        return found
 
-    def _stored(self, sort: Any, whole: Shape, index: SmtTerm, value: Shape) -> Shape:
-        s = self.script
-        if isinstance(whole, SmtLanes):
-            return SmtLanes(mapped(lambda lane, x: s.op("store", lane.sort, lane, index, x), whole.element, value))
-        keys = [s.same(index, literal(sort.index, key)) for key in values(sort.index)]
-        pairs = zip(keys, whole, strict=True)
-        return tuple(mapped(lambda x, y, here=here: s.choice(here, x, y), value, old) for here, old in pairs)
+    def with_element(self, sort: Any, whole: Columns, index: SmtTerm, value: Columns) -> Columns:
+        """An array with another element."""
+        if any_length(sort):
+            pairs = zip(whole, value, strict=True)
+            return tuple(self.script.op("store", lane.sort, lane, index, scalar) for lane, scalar in pairs)
+        return tuple(chain(*(self.choice(here, value, row) for here, row in self._rows(sort, whole, index))))
+
+    def _rows(self, sort: ArraySort, whole: Columns, index: SmtTerm) -> Iterator[tuple[SmtTerm, Columns]]:
+        """The elements of an array of fixed length, each with the condition that it is the one at `index`."""
+        width = len(layout(sort.element))
+        for at, key in enumerate(values(sort.index)):
+            yield self.script.same(index, *literal(sort.index, key)), whole[at * width : (at + 1) * width]
 
     def total(self, total: Total) -> SmtTerm:
         """The constant of a sum in this state. Raises `Untranslatable` if it depends on another bound index."""
@@ -192,56 +229,47 @@ class SmtView:
             self.totals[total] = self.script.fresh("s", INT)
         return self.totals[total]
 
-    def _condition(self, condition: Forall) -> SmtTerm:
+    def condition(self, condition: Forall) -> SmtTerm:
+        """The constant of a quantified condition in this state."""
         key = (condition, *sorted((name, term.text) for name, term in self.inner.items()))
         if key not in self.conditions:
             self.conditions[key] = (self, condition, self.script.fresh("q", TRUTH))
         return self.conditions[key][2]
 
 
-def field_position(record: e.Expr, name: str) -> int:
-    """The position of a field in a record."""
-    assert isinstance(record.sort, RecordSort)
-    return record.sort.index(name)
+def _operands(term: e.Expr) -> tuple[e.Expr, ...]:
+    """The subterms with values: the bodies of sums and quantifiers read an index without value."""
+    return () if isinstance(term, Total | Forall) else e.children(term)
 
 
-def literal(sort: Sort, value: Value) -> Shape:
-    """A value of `sort`."""
-    match sort:
-        case BoolSort():
-            return TRUE if value else FALSE
-        case RangeSort():
-            return number(value)
-        case EnumSort(members):
-            return number(members.index(value))
-        case RecordSort(fields):
-            return tuple(literal(s, v) for (_, s), v in zip(fields, value, strict=True))
-        case OptionSort(element):
-            return (
-                TRUE if value is not None else FALSE,
-                literal(element, default(element) if value is None else value),
-            )
-        case ArraySort(_, element):
-            return tuple(literal(element, v) for v in value)
-    raise Untranslatable(f"the verifier has no {sort} in proofs for every size")
+def _with_field(view: SmtView, term: Any, record: Columns, value: Columns) -> Columns:
+    here = span(term.sort, term.name)
+    return record[: here.start] + value + record[here.stop :]
 
 
-def constant(script: Script, sort: Sort, *, lane: bool = False) -> Shape:
-    """Fresh constants for a value of `sort`. Raises `Untranslatable` for an unsupported sort."""
-    match sort:
-        case BoolSort() | RangeSort() | EnumSort():
-            scalar = TRUTH if sort == BOOL else INT
-            return script.fresh("x", f"(Array Int {scalar})" if lane else scalar)
-        case RecordSort(fields):
-            return tuple(constant(script, s, lane=lane) for _, s in fields)
-        case OptionSort(element):
-            return (constant(script, BOOL, lane=lane), constant(script, element, lane=lane))
-        case ArraySort(index=TermRange(), element=element) if not lane:
-            return SmtLanes(constant(script, element, lane=True))
-        case ArraySort(index, element) if not isinstance(index, TermRange):
-            return tuple(constant(script, element, lane=lane) for _ in values(index))
-    raise Untranslatable(f"the verifier has no {sort} in proofs for every size")
-
-
-def _element(lane: SmtTerm) -> str:
-    return lane.sort.removeprefix("(Array Int ").removesuffix(")")
+MEANING: dict[type[Any], Callable[..., Columns]] = {
+    e.Const: lambda view, term: literal(term.sort, term.value),
+    e.Var: lambda view, term: view.names[term.name],
+    e.Next: lambda view, term: view.next(term.name),
+    e.Not: lambda view, term, arg: (view.script.negation(*arg),),
+    e.And: lambda view, term, *args: (view.script.all_of(chain(*args)),),
+    e.Or: lambda view, term, *args: (view.script.any_of(chain(*args)),),
+    e.Ite: lambda view, term, cond, then, other: view.choice(*cond, then, other),
+    e.Eq: lambda view, term, left, right: (view.equal(term.left.sort, left, right),),
+    e.Less: lambda view, term, left, right: (view.script.op("<", TRUTH, *left, *right),),
+    e.LessEq: lambda view, term, left, right: (view.script.op("<=", TRUTH, *left, *right),),
+    e.Add: lambda view, term, left, right: (view.script.op("+", INT, *left, *right),),
+    e.Sub: lambda view, term, left, right: (view.script.op("-", INT, *left, *right),),
+    **dict.fromkeys((e.Mul, e.FloorDiv, e.Mod), lambda view, term, left, right: (view.product(term, *left, *right),)),
+    **dict.fromkeys((e.MakeArray, e.MakeRecord), lambda view, term, *parts: tuple(chain(*parts))),
+    e.Select: lambda view, term, array, index: view.element(term.array.sort, array, *index),
+    e.Store: lambda view, term, array, index, value: view.with_element(term.sort, array, *index, value),
+    e.Field: lambda view, term, record: record[span(term.record.sort, term.name)],
+    e.WithField: _with_field,
+    e.Some: lambda view, term, arg: (TRUE, *arg),
+    e.IsNone: lambda view, term, arg: (view.script.negation(arg[0]),),
+    e.Unwrap: lambda view, term, arg: view.choice(arg[0], arg[1:], literal(term.sort, default(term.sort))),
+    Total: lambda view, term: (view.total(term),),
+    Forall: lambda view, term: (view.condition(term),),
+}
+"""The columns of each kind of term, from those of its operands."""
