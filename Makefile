@@ -19,7 +19,7 @@ LOWEST_TESTS := tests/cli/test_check.py tests/cli/test_bad_input.py tests/cli/te
   tests/runtime/test_processes.py tests/pipeline/test_report.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-long test-durations test-lowest lint lint-code lint-format lint-types lint-layers bench proofs certificates mutants site lock clean FORCE
+.PHONY: help venv demo test test-long test-durations test-lowest test-wheel lint lint-code lint-format lint-types lint-layers bench proofs certificates mutants site lock clean FORCE
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ test-durations: $(STAMP)  ## every test, or those of the files TESTS; writes tes
 
 test-lowest: $(LOWEST)/.installed  ## some tests of each kind with the lowest versions of pyproject.toml, in build/lowest/
 	$(LOWEST)/bin/pytest -p no:cacheprovider -n $(JOBS) --dist loadgroup -m "not long" $(LOWEST_TESTS)
+
+test-wheel: $(STAMP)  ## the wheel in a fresh environment outside of this folder, without extras
+	$(BIN)/pytest -n 0 tests/unit/test_packaging.py
 
 $(LOWEST)/.installed: pyproject.toml tools/lowest.py
 	$(PYTHON) -m venv --clear $(LOWEST)

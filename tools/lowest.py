@@ -21,7 +21,7 @@ def lowest() -> Iterator[str]:
     needed = [*project["project"]["dependencies"]]
     for extra in project["project"]["optional-dependencies"].values():
         needed += extra
-    for text in needed:
+    for text in dict.fromkeys(needed):
         found = re.fullmatch(r"([\w-]+)>=([\d.]+)", text)
         if found is None:
             raise ValueError(f"pyproject.toml: {text!r} has no lower bound of the form name>=version")

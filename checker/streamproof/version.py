@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 BUILT_FROM = Path(__file__).with_name("COMMIT")
 """In a wheel: the commit, written by `tools/build_commit.py`."""
 
@@ -30,6 +30,6 @@ def commit() -> str | None:
 
 
 def version_line() -> str:
-    """What `--version` prints after the name: `0.1.0`, or `0.1.0 (commit 1a2b3c4)`."""
+    """What `--version` prints after the name: `0.2.0`, or `0.2.0 (commit 1a2b3c4)`."""
     known = commit()
     return f"{VERSION} (commit {known})" if known else VERSION

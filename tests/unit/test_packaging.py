@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import streamproof
-from streamproof.version import commit
+from streamproof.version import VERSION, commit
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
@@ -123,13 +124,13 @@ def test_the_licence_is_the_unaltered_apache_licence() -> None:
 
 @pytest.mark.long
 def test_a_plain_installation_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    """Installed from its wheel into a fresh environment, the packages import and the command answers."""
+    """Installed from its wheel into a fresh environment, without extras, the packages import and the verbs work."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
-    def run(*command: str | Path) -> str:
+    def run(*command: str | Path, code: int = 0) -> str:
         done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     run(sys.executable, "-m", "venv", "fresh")
     programs = tmp_path / "fresh" / "bin"
@@ -137,5 +138,33 @@ def test_a_plain_installation_works_away_from_the_checkout(wheel: Path, tmp_path
     for package in PACKAGES:
         where = run(programs / "python", "-c", f"import {package}; print({package}.__file__)")
         assert where.startswith(str(tmp_path / "fresh"))
-    assert "Usage: streamproof" in run(programs / "streamproof", "--help")
-    assert "failover" in run(programs / "streamproof", "models")
+    with tarfile.open(ROOT / "tests" / "data" / "flink" / "logs.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    streamproof = programs / "streamproof"
+    assert "Usage: streamproof" in run(streamproof, "--help")
+    assert VERSION in run(streamproof, "--version")
+    assert "failover" in run(streamproof, "models")
+    assert "holds: 11 of 11 properties" in run(streamproof, "check", "failover", "-q")
+    run(streamproof, "check", "failover", "--variant", "literal-pseudocode", "--property", "termination", "-q", code=13)
+    assert "1 job: 1 accepted" in run(streamproof, "validate", "logs/b-lostpart-1")
+    assert "1 defect" in run(streamproof, "bugbench", "FLINK-18595")
+    assert "pip install 'streamproof[parquet]'" in run(streamproof, "sweep", "failover", code=153)
+
+
+def test_the_source_distribution_has_what_its_documents_name(tmp_path: Path) -> None:
+    """The changes and the rules for contributors are in it, beside the code, the tests and their settings."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    documents = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"}
+    assert documents | {"Makefile", "constraints.txt", "pyproject.toml", ".ci/run", "tests/README.md"} <= names
+
+
+def test_the_version_is_one_and_has_a_dated_section_of_changes() -> None:
+    """pyproject.toml, the program and CHANGELOG.md agree."""
+    assert PYPROJECT["project"]["version"] == VERSION
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    dated = re.findall(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d{2}-\d{2})$", changes, re.MULTILINE)
+    assert dated[0][0] == VERSION

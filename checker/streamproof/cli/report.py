@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from streamproof.base.errors import Exit
+from streamproof.base.optional import expect_pyarrow
 from streamproof.base.text import visible
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import json_option
@@ -35,6 +36,7 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
     INPUTS are the files that `streamproof validate` writes with --events and --json. Ends with 0 when the report was
     written, whatever the verdicts are.
     """
+    expect_pyarrow("a report", "spark")
     from streamproof import __version__
     from streamproof.pipeline.spark_report import build_report
 

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from streamproof.base.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
 from streamproof.base.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
+from streamproof.base.optional import expect_pyarrow
 from streamproof.base.options import bytes_about, timely
 from streamproof.base.reading import read_text
 from streamproof.base.text import Line, StyledText, line
@@ -158,6 +159,8 @@ def command(
     source = click.get_current_context().get_parameter_source("form")
     if trace is None and source is ParameterSource.COMMANDLINE:
         raise UsageError("--trace-format requires --trace", remedy="add --trace DIR")
+    if tables:
+        expect_pyarrow("--trace-format parquet")
     for name, value in (
         ("timeout", timeout),
         ("buffer-timeout", timeout_of_buffers),

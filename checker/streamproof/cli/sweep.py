@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from streamproof.base.errors import UsageError
+from streamproof.base.optional import expect_pyarrow
 from streamproof.cli.answer import DEFAULT_OUT
 from streamproof.cli.outputs import Folder, Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import (
@@ -174,6 +175,7 @@ def command(
         raise UsageError("a sweep limits the time of each point", remedy="give --timeout a number of seconds")
     if master is not None and not spark:
         raise UsageError("--master requires --spark", remedy="add --spark")
+    expect_pyarrow("the table of a sweep")
     variants = (*variants, *(listed.split(",") if listed else ()))
     given = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
     plan = plan_of(model, variants, size, expect_once(parameters), properties, given)

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from streamproof.base.errors import Exit, InputError, UsageError
 from streamproof.base.files import DOT, expect_writable, write
+from streamproof.base.optional import expect_pyarrow
 from streamproof.base.text import BLANK, Line, Style, StyledText, line, visible
 from streamproof.cli.outputs import Status, ci_options, expect_json_writable, people, write_ci_files, write_json
 from streamproof.cli.selection import choice_option, expect_once, json_option, number_option, path_option
@@ -133,6 +134,8 @@ def command(
     source = click.get_current_context().get_parameter_source("form")
     if events is None and source is ParameterSource.COMMANDLINE:
         raise UsageError("--format requires --events", remedy="add --events DIR")
+    if form == "parquet":
+        expect_pyarrow("--format parquet")
     if master and (coverage or min_judged is not None):
         raise UsageError("--coverage and --min-judged are not supported with --master", remedy="leave out --master")
     if master and workers is not None:

@@ -26,6 +26,7 @@ from typing import Any, BinaryIO, Final
 
 from streamproof.base.errors import InputError, Loc
 from streamproof.base.files import PARQUET, write
+from streamproof.base.optional import expect_pyarrow
 from streamproof.base.reading import json_problem, open_regular, unique
 from streamproof.conformance.event import Event
 
@@ -65,6 +66,7 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     The file is written atomically. Raises `SystemFailure` if it cannot be written, or exists and is not an event log, and
     `InputError` for events with numbers of more than 64 bits or text that is not Unicode.
     """
+    expect_pyarrow("Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -131,6 +133,7 @@ def has_event(file: Path, event: str) -> bool:
 @contextmanager
 def _opened(file: Path) -> Iterator[Any]:
     """An open table, with a check of its footer and its columns; whatever Parquet's reader raises is an `InputError`."""
+    expect_pyarrow(f"{file}: Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -21,6 +21,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
+from streamproof.base.optional import expect_pyarrow
 from streamproof.base.reading import bytes_read, open_regular
 from streamproof.base.records import dataclass
 
@@ -229,6 +230,7 @@ def _opened(kind: str, raw: IO[bytes]) -> IO[bytes]:
         case "xz":
             return cast(IO[bytes], lzma.LZMAFile(raw))
         case _:
+            expect_pyarrow("a log compressed by zstd")
             import pyarrow
 
             return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), "zstd"))
