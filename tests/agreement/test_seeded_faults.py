@@ -315,13 +315,13 @@ SYMBOLIC: dict[str, Seed] = {
 
 
 def _told(kind: type[e.Node], old: str, new: str) -> Seed:
-    sound = promela_terms._text
+    sound = promela_terms._term_text
 
     def faulty(term: Any, texts: Any) -> str:
         text = sound(term, texts)
         return text.replace(old, new) if isinstance(term, kind) else text
 
-    return lambda patch: patch.setattr(promela_terms, "_text", faulty)
+    return lambda patch: patch.setattr(promela_terms, "_term_text", faulty)
 
 
 def _counted(**wrong: Callable[[int], int]) -> Seed:

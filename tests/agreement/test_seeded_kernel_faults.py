@@ -86,7 +86,7 @@ FAULTS: dict[str, tuple[str, str, str, int]] = {
         "recent[place] != state[at]",
         1,
     ),
-    "a successor is taken for its neighbour's": ("_sift", "i < end", "i + 1 < end", 1),
+    "a successor is taken for its neighbour's": ("_hash_unseen", "i < end", "i + 1 < end", 1),
     "predecessors are off by one": (
         "search",
         "first + (kept[k] >> 32)",
@@ -106,7 +106,7 @@ FAULTS: dict[str, tuple[str, str, str, int]] = {
     "a step into the first state is not stored": ("edges", "found != NONE", "found != NONE and found != 0", 1),
     "stored steps belong to the state before": ("edges", "offsets[first + s + 1]", "offsets[first + s]", 1),
     "numbers of states are off by one": ("number", "ids[place] = i", "ids[place] = i - (i > 0)", 1),
-    "a worker loses a successor": ("scatter", "in range(_sift(c, done))", "in range(1, _sift(c, done))", 2),
+    "a worker loses a successor": ("scatter", "in range(_hash_unseen(c, done))", "in range(1, _hash_unseen(c, done))", 2),
     "a worker's predecessors stay where they were": (
         "gather",
         "parents[fresh] = parents[i]",

@@ -31,14 +31,16 @@ def differences(
     tellers = [o for o in results if o.tells_mistakes]
     for other in tellers[1:]:
         if other.mistake != tellers[0].mistake:
-            yield _difference("the model's first mistake", tellers[0], _at(tellers[0]), other, _at(other))
+            yield _difference(
+                "the model's first mistake", tellers[0], _mistake_text(tellers[0]), other, _mistake_text(other)
+            )
     if all(o.mistake is None for o in tellers):
         yield from _counts(system, results)
     for prop in system.properties:
         yield from _of_property(prop, results, expected)
 
 
-def _at(result: EngineResult) -> str:
+def _mistake_text(result: EngineResult) -> str:
     return "there is none" if result.mistake is None else f"level {result.mistake}"
 
 

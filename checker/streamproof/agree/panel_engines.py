@@ -86,17 +86,17 @@ def run_spin(system: System, options: SpinOptions | None = None, *, seconds: flo
     """Spin, breadth first; with `seconds`, not asked about endless behaviours when they are over."""
     from streamproof.exchange.promela import spin
 
-    return _asked("Spin", spin, system, spin.SpinOptions() if options is None else options, seconds)
+    return _other_checker_result("Spin", spin, system, spin.SpinOptions() if options is None else options, seconds)
 
 
 def run_tlc(system: System, options: TlcOptions | None = None, *, seconds: float | None = None) -> EngineResult:
     """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter. `seconds` as for `run_spin`."""
     from streamproof.exchange.tla import tlc
 
-    return _asked("TLC", tlc, system, tlc.TlcOptions() if options is None else options, seconds)
+    return _other_checker_result("TLC", tlc, system, tlc.TlcOptions() if options is None else options, seconds)
 
 
-def _asked(name: str, checker: Any, system: System, options: Any, seconds: float | None) -> EngineResult:
+def _other_checker_result(name: str, checker: Any, system: System, options: Any, seconds: float | None) -> EngineResult:
     """The result of another model checker: `checker` is the module that runs it."""
     begun = time.perf_counter()
     missing = checker.installed()
@@ -136,7 +136,7 @@ def _decided(
     With `seconds`, what speaks of endless behaviours comes last, one by one, while there is time left since `begun`.
     """
     if seconds is None:
-        return _told(decide(system, None, options))
+        return _answers_and_reasons(decide(system, None, options))
     endless = [p.name for p in system.properties if p.kind in (Kind.TEMPORAL, Kind.TERMINATION)]
     answers: dict[str, Answer] = {}
     why: dict[str, str] = {}
@@ -150,13 +150,13 @@ def _decided(
         except SystemFailure as error:
             why |= dict.fromkeys(names, error.message)
             continue
-        told, open_ = _told(found)
+        told, open_ = _answers_and_reasons(found)
         answers |= told
         why |= open_
     return answers, why
 
 
-def _told(found: Sequence[ToolVerdict]) -> tuple[dict[str, Answer], dict[str, str]]:
+def _answers_and_reasons(found: Sequence[ToolVerdict]) -> tuple[dict[str, Answer], dict[str, str]]:
     """The answers of a tool, and the reasons that it gives."""
     return {d.property: Answer(d.verdict, d.length) for d in found}, {d.property: d.because for d in found if d.because}
 

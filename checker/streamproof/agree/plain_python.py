@@ -253,7 +253,9 @@ class _Comparison:
             return [after for after, _ in said if after is not None]
         if joint and (wrong or failed):
             return []
-        raise self._differs(self._shown(group), self._system.action(action).loc, state, (said, wrong), (ran, failed))
+        raise self._differs(
+            self._group_text(group), self._system.action(action).loc, state, (said, wrong), (ran, failed)
+        )
 
     def _some_picks(self, instances: Sequence[Instance], runs: Sequence[Run], state: State, here: Evaluation) -> None:
         """Compares the runs of a rule that has too many choices to compare all."""
@@ -266,7 +268,7 @@ class _Comparison:
                 same = any(after == run.after and self._is_fair(one) is run.fair for one, after in found)
             if not same and len(found) < RUNS and not found[0][0].of:
                 loc = self._system.action(instances[0].action).loc
-                label = f"{self._shown((instances[0].action, instances[0].args))} with {', '.join(map(str, run.picks))}"
+                label = f"{self._group_text((instances[0].action, instances[0].args))} with {', '.join(map(str, run.picks))}"
                 raise self._differs(label, loc, state, (Counter(), None), (Counter([(run.after, run.fair)]), run.error))
 
     def _is_fair(self, instance: Instance) -> bool:
@@ -329,7 +331,7 @@ class _Comparison:
     def _differs(self, what: str, loc: Loc | None, state: State, said: Any, ran: Any) -> ReadingDiffers:
         return ReadingDiffers(
             f"{what} is read as {self._worded(said)}, and plain Python gives {self._worded(ran)}, in the state "
-            f"{self._text(state)}",
+            f"{self._state_text(state)}",
             loc=loc,
             remedy="no verdict is given: the function answers differently each time, or this is a defect of streamproof; "
             "please report it with the model",
@@ -343,16 +345,16 @@ class _Comparison:
                 return f"an error ({getattr(outcome, 'message', outcome)})"
             case Counter() as steps, error:
                 shown = [
-                    f"a step{'' if fair else ' without fairness'} to {self._text(after)}"
+                    f"a step{'' if fair else ' without fairness'} to {self._state_text(after)}"
                     for after, fair in steps.elements()
                 ]
                 return " and ".join([*shown[:3], *([self._worded(error)] if error else [])]) or "no step"
         return str(outcome)
 
-    def _text(self, state: State) -> str:
+    def _state_text(self, state: State) -> str:
         return ", ".join(f"{v.name}={show(v.sort, value)}" for v, value in self._system.named(state))
 
-    def _shown(self, group: Group) -> str:
+    def _group_text(self, group: Group) -> str:
         return f"{group[0]}({', '.join(f'{n}={v}' for n, v in group[1])})"
 
 

@@ -76,19 +76,19 @@ class StreamproofError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        return self._text(f"{self.loc}: " if self.loc else "")
+        return self._message_text(f"{self.loc}: " if self.loc else "")
 
     @property
     def short_text(self) -> str:
         """The text with the position in short form."""
-        return self._text(f"{self.loc.short}: " if self.loc else "")
+        return self._message_text(f"{self.loc.short}: " if self.loc else "")
 
     @property
     def one_line(self) -> str:
         """`short_text` without a line break, for tables and records."""
         return self.short_text.replace("\n  ", "; ")
 
-    def _text(self, where: str) -> str:
+    def _message_text(self, where: str) -> str:
         then = f"\n  {self.remedy}" if self.remedy else ""
         return f"{where}{self.message}{then}"
 

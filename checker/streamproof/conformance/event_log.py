@@ -212,9 +212,9 @@ class EventLog(Binding):
                     loc=event.loc,
                     remedy=did_you_mean(name, self.system.index),
                 )
-            yield self._same(name, recorded, event)
+            yield self._recorded_value(name, recorded, event)
 
-    def _same(self, name: str, recorded: Any, event: Event) -> Constraint:
+    def _recorded_value(self, name: str, recorded: Any, event: Event) -> Constraint:
         sort = self.system.variables[self.system.index[name]].sort
         expect_value(sort, recorded, name, event.loc)
 

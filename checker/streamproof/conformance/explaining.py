@@ -80,7 +80,7 @@ def _matches(refusal: Refusal, states: Sequence[State]) -> Iterator[tuple[Partia
         if wrong is not None:
             unmet = wrong.said(look)
             for way in observation.alternatives or ((),):
-                yield PartialMatch(number, (), _named(way), unmet), Candidate(_named(way), unmet, 0, True)
+                yield PartialMatch(number, (), _actions_text(way), unmet), Candidate(_actions_text(way), unmet, 0, True)
             continue
         for way in observation.alternatives:
             at = [state]
@@ -98,7 +98,7 @@ def _matches(refusal: Refusal, states: Sequence[State]) -> Iterator[tuple[Partia
                     wrong = first_unmet(observation.constraints, look)
                     if wrong is not None:
                         unmet, taken = wrong.said(look), tuple(map(str, way))
-                        yield PartialMatch(number, taken, "", unmet), Candidate(_named(way), unmet, 0, True)
+                        yield PartialMatch(number, taken, "", unmet), Candidate(_actions_text(way), unmet, 0, True)
 
 
 def _differing(system: System, states: Sequence[State]) -> tuple[tuple[str, ...], ...]:
@@ -108,7 +108,7 @@ def _differing(system: System, states: Sequence[State]) -> tuple[tuple[str, ...]
     return tuple(tuple(f"{name} = {one[name]}" for name in varying) for one in named)
 
 
-def _named(way: Sequence[Move]) -> str:
+def _actions_text(way: Sequence[Move]) -> str:
     """The possible actions of an event, as text."""
     return " then ".join(map(str, way)) or "no action"
 

@@ -47,13 +47,13 @@ class _Array(tuple):  # type: ignore[type-arg]
         made._first, made._reads = first, reads
         return made
 
-    def _all(self) -> tuple[Value, ...]:
+    def _read_all(self) -> tuple[Value, ...]:
         self._reads.update(dict.fromkeys(range(self._first, self._first + len(self))))
         return tuple(super().__iter__())
 
     def __getitem__(self, at: Any) -> Any:
         if not isinstance(at, int):
-            return self._all()[at]
+            return self._read_all()[at]
         value = super().__getitem__(at)
         self._reads[self._first + (at if at >= 0 else at + len(self))] = None
         return value
@@ -65,15 +65,15 @@ class _Array(tuple):  # type: ignore[type-arg]
         return any(v == value for v in self)
 
     def __radd__(self, other: Any) -> Any:
-        return other + self._all()
+        return other + self._read_all()
 
     def __reduce__(self) -> Any:
-        return tuple, (self._all(),)
+        return tuple, (self._read_all(),)
 
 
 def _of_all(operation: Callable[..., Any]) -> Callable[..., Any]:
     """An operation on an array that looks at all elements."""
-    return lambda array, *others: operation(array._all(), *others)
+    return lambda array, *others: operation(array._read_all(), *others)
 
 
 _LOOKING: dict[str, Callable[..., Any]] = {"index": tuple.index, "count": tuple.count, "__rmul__": mul}

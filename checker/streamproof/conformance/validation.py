@@ -124,10 +124,12 @@ def assert_conforms(
     verdicts = [v for run in binding.runs(place) for v in judge(binding.plan(run, None), name)]
     others = [v for v in verdicts if v.answer != "accepted"]
     if others:
-        raise AssertionError("\n".join(f"{log}, {v.trace or v.run}: {v.answer}{_at(v)}: {v.reason}" for v in others))
+        raise AssertionError(
+            "\n".join(f"{log}, {v.trace or v.run}: {v.answer}{_place_text(v)}: {v.reason}" for v in others)
+        )
     return verdicts
 
 
-def _at(verdict: RunVerdict) -> str:
+def _place_text(verdict: RunVerdict) -> str:
     event = verdict.rejection.event if verdict.rejection else None
     return f" at {event.loc}, {event}" if event is not None and event.loc is not None else ""

@@ -26,7 +26,7 @@ NOT_VALIDATED = "not validated"
 _TEXT, _COUNT, _TIME = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
 
 
-def _all(kind: pa.DataType, *names: str) -> dict[str, pa.DataType]:
+def _columns(kind: pa.DataType, *names: str) -> dict[str, pa.DataType]:
     return dict.fromkeys(names, kind)
 
 
@@ -34,30 +34,30 @@ SCHEMAS: dict[str, pa.Schema] = {
     name: pa.schema(columns)
     for name, columns in {
         "runs": {
-            **_all(_TEXT, "run", "trace", "model", "variant", "parameters", "verdict", "reason"),
-            **_all(_COUNT, "events_read", "events_matched", "events_ignored", "events_unknown"),
-            **_all(_COUNT, "actions", "recoveries", "restarted_tasks", "log_events", "log_processes"),
-            **_all(_TIME, "first_ts", "last_ts"),
-            **_all(_TEXT, "rejected_kind", "rejected_event", "rejected_file"),
+            **_columns(_TEXT, "run", "trace", "model", "variant", "parameters", "verdict", "reason"),
+            **_columns(_COUNT, "events_read", "events_matched", "events_ignored", "events_unknown"),
+            **_columns(_COUNT, "actions", "recoveries", "restarted_tasks", "log_events", "log_processes"),
+            **_columns(_TIME, "first_ts", "last_ts"),
+            **_columns(_TEXT, "rejected_kind", "rejected_event", "rejected_file"),
             "rejected_line": _COUNT,
-            **_all(_TEXT, "rejected_message", "findings"),
+            **_columns(_TEXT, "rejected_message", "findings"),
         },
-        "events": {**_all(_TEXT, "run", "process", "event"), "count": _COUNT},
-        "actions": {**_all(_TEXT, "run", "model", "action"), "count": _COUNT},
-        "coverage": {**_all(_TEXT, "model", "action"), **_all(_COUNT, "runs", "count"), "never": pa.bool_()},
+        "events": {**_columns(_TEXT, "run", "process", "event"), "count": _COUNT},
+        "actions": {**_columns(_TEXT, "run", "model", "action"), "count": _COUNT},
+        "coverage": {**_columns(_TEXT, "model", "action"), **_columns(_COUNT, "runs", "count"), "never": pa.bool_()},
         "recoveries": {
-            **_all(_TEXT, "run", "trace"),
+            **_columns(_TEXT, "run", "trace"),
             "number": _COUNT,
-            **_all(_TIME, "decided", "recovered"),
+            **_columns(_TIME, "decided", "recovered"),
             "seconds": pa.float64(),
-            **_all(_TEXT, "outcome", "failed", "cause"),
-            **_all(_COUNT, "announced", "size"),
+            **_columns(_TEXT, "outcome", "failed", "cause"),
+            **_columns(_COUNT, "announced", "size"),
             "tasks": pa.list_(_TEXT),
         },
         "rejections": {
-            **_all(_TEXT, "kind", "event"),
+            **_columns(_TEXT, "kind", "event"),
             "count": _COUNT,
-            **_all(_TEXT, "example_run", "example_file"),
+            **_columns(_TEXT, "example_run", "example_file"),
             "example_line": _COUNT,
             "example_message": _TEXT,
         },

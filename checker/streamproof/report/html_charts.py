@@ -61,11 +61,11 @@ def histogram(bins: Sequence[Bin], *, label: str) -> Markup:
             pieces.append(
                 _rect(left + step * 0.1, floor - tall, step * 0.8, tall, "fill-bar", f"{item.label}: {item.count:,}")
             )
-            pieces.append(_text(middle, floor - tall - 5, f"{item.count:,}", "middle"))
+            pieces.append(_svg_text(middle, floor - tall - 5, f"{item.count:,}", "middle"))
         if slant:
-            pieces.append(_text(middle + 4, floor + 14, item.label, "end", turn=-38))
+            pieces.append(_svg_text(middle + 4, floor + 14, item.label, "end", turn=-38))
         else:
-            pieces.append(_text(middle, floor + 16, item.label, "middle"))
+            pieces.append(_svg_text(middle, floor + 16, item.label, "middle"))
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" style="max-width:{}px" role="img" aria-label="{}">{}</svg>'
     ).format(round(width), height, round(width * 1.15), label, Markup().join(pieces))
@@ -77,7 +77,7 @@ def matrix_head(coverage: RunCoverage) -> Markup:
     high = 10 + max((len(name) for name in names), default=0) * 5
     wide = _CELL * len(names) + 40
     pieces = [
-        _text(index * _CELL + 10, high - 3, name, "start", turn=-58, title=run)
+        _svg_text(index * _CELL + 10, high - 3, name, "start", turn=-58, title=run)
         for index, (name, run) in enumerate(zip(names, coverage.runs, strict=True))
     ]
     return Markup(
@@ -105,7 +105,7 @@ def _rect(x: float, y: float, width: float, height: float, style: str, title: st
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str, *, turn: float = 0, title: str = "") -> Markup:
+def _svg_text(x: float, y: float, text: str, anchor: str, *, turn: float = 0, title: str = "") -> Markup:
     turned = Markup(' transform="rotate({:g} {:g} {:g})"').format(turn, round(x, 1), round(y, 1)) if turn else Markup()
     full = Markup("<title>{}</title>").format(title) if title else Markup()
     return Markup('<text x="{:g}" y="{:g}" text-anchor="{}"{}>{}{}</text>').format(

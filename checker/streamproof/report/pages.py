@@ -17,14 +17,14 @@ def environment() -> Environment:
     return Environment(
         loader=PackageLoader("streamproof.report"),
         autoescape=True,  # task names, file names and messages come from untrusted logs
-        finalize=_shown,
+        finalize=_visible_value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
 
 
-def _shown(value: Any) -> Any:
+def _visible_value(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     shown = visible(value, lines=True)

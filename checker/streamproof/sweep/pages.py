@@ -27,8 +27,8 @@ def render_page(report: SweepReport) -> str:
             plan=plan,
             settings=report.settings(report.limits),
             swept=[(one, ", ".join(assignments(one.parameters.items()))) for one in swept(report)],
-            maps=[(one, list(map(_text, formula_lines(one))), map_of(report, one)) for one in uneven],
-            same=list(filter(None, map(_text, even_lines(report)))),
+            maps=[(one, list(map(_plain_text, formula_lines(one))), map_of(report, one)) for one in uneven],
+            same=list(filter(None, map(_plain_text, even_lines(report)))),
             samples=[] if plan.sampled is None else _samples(report, plan.sampled),
             columns=[", ".join((one[0] or report.model, *map(shown, one[1:]))) for one in settings_of(report)],
             signs=SIGNS,
@@ -39,7 +39,7 @@ def render_page(report: SweepReport) -> str:
     )
 
 
-def _text(one: Line) -> str:
+def _plain_text(one: Line) -> str:
     return "".join(span.text for span in one.spans)
 
 

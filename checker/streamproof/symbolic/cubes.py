@@ -18,12 +18,12 @@ Cube: TypeAlias = tuple[Expr, ...]
 
 def cube_of(system: System, state: State) -> Cube:
     """The cube of one scalar state, with the weakest literals: bounds instead of equalities, excluded values."""
-    parts = (part for v, value in system.named(state) for part in _parts(b.var(v.name, v.sort), value))
+    parts = (part for v, value in system.named(state) for part in _literals(b.var(v.name, v.sort), value))
     # Literals implied by the leaf's sort simplify to true.
     return tuple(part for part in parts if not isinstance(part, e.Const))
 
 
-def _parts(leaf: Expr, value: object) -> Iterator[Expr]:
+def _literals(leaf: Expr, value: object) -> Iterator[Expr]:
     match leaf.sort:
         case EnumSort(members) as sort if len(members) > 2:
             for other in members:

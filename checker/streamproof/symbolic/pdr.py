@@ -90,9 +90,9 @@ class Pdr:
         # the last one has an event of an open goal: an event found next is at the shortest distance.
         while True:
             self._budget.report("property-directed reachability", self._last, len(self._open))
-            self._look(in_state=True)
+            self._decide_events(in_state=True)
             self._look_for_mistake()
-            self._look(in_state=False)
+            self._decide_events(in_state=False)
             if not self._open or self.mistake is not None:
                 return
             self._blocked.append({})
@@ -116,7 +116,7 @@ class Pdr:
         in_states = self._main.given(f"calm {len(self._open)}", encoding.at(calm, 0))
         return in_states, self._main.given(f"good {len(self._open)}", encoding.at(encoding.all_of([calm, quiet]), 0))
 
-    def _look(self, *, in_state: bool) -> None:
+    def _decide_events(self, *, in_state: bool) -> None:
         """Decides the goals whose events occur in a state of the last frame, or at a step out of one."""
         while self.mistake is None and (wanted := [g for g in self._open if g.step is not in_state]):
             trace = self._way_to(self._encoding.any_of(g.event for g in wanted), stepping=not in_state)

@@ -127,12 +127,14 @@ class Bits(Theory):
 
     def level(self, left: Term, right: Term, sort: RangeSort | None = None) -> tuple[Term, Term]:
         """At the wider width, or that of the result."""
-        return self._at(max(left.size(), right.size(), 0 if sort is None else _width(sort.lo, sort.hi)), left, right)
+        return self._widened_pair(
+            max(left.size(), right.size(), 0 if sort is None else _width(sort.lo, sort.hi)), left, right
+        )
 
     def floor_div(self, left: Term, right: Term, sort: RangeSort) -> Term:
         """Subtracts the remainder first: the division is then exact, so the solver's rounding towards zero has no effect."""
         # `left - remainder`, and the least number divided by -1, need one bit more than the operands.
-        a, b = self._at(1 + max(left.size(), right.size()), left, right)
+        a, b = self._widened_pair(1 + max(left.size(), right.size()), left, right)
         zero = self._z3.BitVecVal(0, a.size(), self._ctx)
         return self._z3.If(b == zero, zero, (a - a % b) / b)
 
@@ -146,7 +148,7 @@ class Bits(Theory):
         """Signed where the constant has a sign bit."""
         return int(value.as_long() if interval(sort)[0] >= 0 else value.as_signed_long())
 
-    def _at(self, width: int, left: Term, right: Term) -> tuple[Term, Term]:
+    def _widened_pair(self, width: int, left: Term, right: Term) -> tuple[Term, Term]:
         wide = [self._z3.SignExt(width - t.size(), t) if t.size() < width else t for t in (left, right)]
         return wide[0], wide[1]
 

@@ -29,7 +29,7 @@ class Node:
     loc: Loc | None
 
     def __repr__(self) -> str:
-        parts = [_part(getattr(self, f.name)) for f in fields(self) if f.name not in ("sort", "loc")]
+        parts = [_part_text(getattr(self, f.name)) for f in fields(self) if f.name not in ("sort", "loc")]
         return f"({' '.join([type(self).__name__, *parts])})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -40,7 +40,7 @@ class Node:
         raise TypeError("an expression has no truth value here; it is decided state by state")
 
 
-def _part(value: object) -> str:
+def _part_text(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{' '.join(map(repr, value))}]"
     return repr(value)

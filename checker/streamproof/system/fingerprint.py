@@ -67,12 +67,12 @@ def _terms(numbers: dict[e.Expr, int], what: str, *roots: e.Expr) -> Iterator[st
     for term in e.subterms(*roots):
         if term not in numbers:
             numbers[term] = len(numbers)
-            parts = [_part(numbers, getattr(term, f.name)) for f in fields(term) if f.name not in ("sort", "loc")]
+            parts = [_part_text(numbers, getattr(term, f.name)) for f in fields(term) if f.name not in ("sort", "loc")]
             yield f"{numbers[term]} {type(term).__name__} {term.sort!r} {' '.join(parts)}"
     yield f"{what} {' '.join(str(numbers[root]) for root in roots)}"
 
 
-def _part(numbers: dict[e.Expr, int], part: Any) -> str:
+def _part_text(numbers: dict[e.Expr, int], part: Any) -> str:
     if isinstance(part, e.Node):
         return str(numbers[part])  # type: ignore[index]
     if isinstance(part, tuple) and part and all(isinstance(item, e.Node) for item in part):

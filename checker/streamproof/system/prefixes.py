@@ -54,7 +54,7 @@ def progressed(cases: Cases, true: Callable[[Expr], bool]) -> Cases:
 
 
 def _after_case(case: Case, true: Callable[[Expr], bool]) -> Cases:
-    return _all(_after(formula, wanted, true) for formula, wanted in case)
+    return _conjunction(_after(formula, wanted, true) for formula, wanted in case)
 
 
 def _after(formula: Formula, wanted: bool, true: Callable[[Expr], bool]) -> Cases:
@@ -68,13 +68,13 @@ def _after(formula: Formula, wanted: bool, true: Callable[[Expr], bool]) -> Case
         case NotF(arg):
             return _after(arg, not wanted, true)
         case AndF(args) | OrF(args):
-            return (_all if isinstance(formula, AndF) is wanted else _any)(map(then, args))
+            return (_conjunction if isinstance(formula, AndF) is wanted else _any)(map(then, args))
         case Always(arg) | Eventually(arg):
-            return (_all if isinstance(formula, Always) is wanted else _any)((then(arg), again))
+            return (_conjunction if isinstance(formula, Always) is wanted else _any)((then(arg), again))
         case Until(left, right) | Release(left, right):
             if isinstance(formula, Until) is wanted:
-                return _any((then(right), _all((then(left), again))))
-            return _all((then(right), _any((then(left), again))))
+                return _any((then(right), _conjunction((then(left), again))))
+            return _conjunction((then(right), _any((then(left), again))))
         case LeadsTo(left, right):
             return then(Always(OrF((NotF(left), Eventually(right)))))
         case Recurs():
@@ -89,7 +89,7 @@ def _any(several: Iterable[Cases]) -> Cases:
     return frozenset(case for case in cases if not any(other < case for other in cases))
 
 
-def _all(several: Iterable[Cases]) -> Cases:
+def _conjunction(several: Iterable[Cases]) -> Cases:
     """The conjunction."""
     found: Cases = frozenset([frozenset()])
     for some in several:

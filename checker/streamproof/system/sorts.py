@@ -526,12 +526,12 @@ def compatible(a: Sort, b: Sort) -> bool:
         return True
     if type(a) is not type(b) or is_scalar(a):
         return False
-    some, others = _parts(a), _parts(b)
+    some, others = _components(a), _components(b)
     same = [name for name, _ in some] == [name for name, _ in others]
     return same and all(compatible(x, y) for (_, x), (_, y) in zip(some, others, strict=True))
 
 
-def _parts(sort: Sort) -> Sequence[tuple[Any, Sort]]:
+def _components(sort: Sort) -> Sequence[tuple[Any, Sort]]:
     """The component sorts, each with its key: the name or array index that must be equal in a compatible sort."""
     match sort:
         case BoolSort() | RangeSort() | EnumSort():

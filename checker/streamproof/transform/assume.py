@@ -39,7 +39,7 @@ class Substitution:
                 done[part] = self.rebuild(part)
         return done[term]
 
-    def _all(self, terms: Iterable[Expr]) -> tuple[Expr, ...]:
+    def _rebuilt_all(self, terms: Iterable[Expr]) -> tuple[Expr, ...]:
         return tuple(self._done[t] for t in terms)
 
     def rebuild(self, term: Expr) -> Expr:
@@ -55,15 +55,15 @@ class Substitution:
             case e.Const() | e.Var() | e.Next():
                 return term
             case e.And(args=args):
-                return b.and_(self._all(args), loc)
+                return b.and_(self._rebuilt_all(args), loc)
             case e.Or(args=args):
-                return b.or_(self._all(args), loc)
+                return b.or_(self._rebuilt_all(args), loc)
             case e.MakeArray(sort=sort, elements=parts):
                 assert isinstance(sort, ArraySort)
-                return b.make_array(sort, self._all(parts), loc)
+                return b.make_array(sort, self._rebuilt_all(parts), loc)
             case e.MakeRecord(sort=sort, values=parts):
                 assert isinstance(sort, RecordSort)
-                return b.make_record(sort, self._all(parts), loc)
+                return b.make_record(sort, self._rebuilt_all(parts), loc)
             case e.Field(record=x, name=name):
                 return b.field(of(x), name, loc)
             case e.WithField(record=x, name=name, value=y):

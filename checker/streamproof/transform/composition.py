@@ -152,7 +152,7 @@ def _agreed(joint: Joint, row: _Row, step: JointStep) -> _Row | None:
             same[value] = have
         elif isinstance(value, e.Node) or isinstance(have, e.Node):
             raise ModelError(
-                f"{name} of {joint.name} runs through {_text(have)} in one part and {_text(value)} in another",
+                f"{name} of {joint.name} runs through {_term_text(have)} in one part and {_term_text(value)} in another",
                 loc=joint.loc,
                 remedy="let both run through the same range, or give the parameter of the model a value",
             )
@@ -163,7 +163,7 @@ def _agreed(joint: Joint, row: _Row, step: JointStep) -> _Row | None:
     return _Row(tuple(known.items()), (*row.steps, taken), row.machines | step.machines)
 
 
-def _text(value: Any) -> str:
+def _term_text(value: Any) -> str:
     return str(value.sort) if isinstance(value, e.Var) else str(value)
 
 

@@ -316,13 +316,13 @@ class Rewriter:
                 return _pop(_as(_Line, known[q]), _constant(element, default(element)))
             case e.Member(set_=s, value=value):
                 has = _as(_Members, known[s]).has
-                return b.or_((b.and_((held, self._is(value, v))) for v, held in has.items()), loc)
+                return b.or_((b.and_((held, self._equals(value, v))) for v, held in has.items()), loc)
             case e.Insert(sort=SetSort(element), set_=s, value=value):
                 has = _as(_Members, known[s]).has
-                return _Members({v: b.or_((has.get(v, b.FALSE), self._is(value, v))) for v in candidates(element)})
+                return _Members({v: b.or_((has.get(v, b.FALSE), self._equals(value, v))) for v in candidates(element)})
             case e.Remove(set_=s, value=value):
                 has = _as(_Members, known[s]).has
-                return _Members({v: b.and_((held, b.not_(self._is(value, v)))) for v, held in has.items()})
+                return _Members({v: b.and_((held, b.not_(self._equals(value, v)))) for v, held in has.items()})
             case e.Union(left=x, right=y):
                 one, two = _as(_Members, known[x]).has, _as(_Members, known[y]).has
                 return _Members({v: b.or_((one.get(v, b.FALSE), two.get(v, b.FALSE))) for v in {**one, **two}})
@@ -346,7 +346,7 @@ class Rewriter:
     def _known_scalar(self, term: Expr) -> Expr:
         return _scalar(self._known[term])
 
-    def _is(self, term: Expr, value: Value) -> Expr:
+    def _equals(self, term: Expr, value: Value) -> Expr:
         """The condition that `term`, of the same or a compatible sort, has the given value."""
         return _equal_value(self._known[term], value)
 

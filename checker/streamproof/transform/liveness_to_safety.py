@@ -247,7 +247,7 @@ class _Saving:
             for until, name, then in zip(self._untils, self._promised, guess, strict=True):
                 right, left = self._true(until.right), self._true(until.left)
                 goes_on = left if then else b.FALSE
-                borne_out.append(_same(b.var(name, BOOL), b.or_((right, goes_on))))
+                borne_out.append(_equivalent(b.var(name, BOOL), b.or_((right, goes_on))))
             fits = b.and_(borne_out)
             if fits is b.FALSE:
                 continue
@@ -290,7 +290,7 @@ class _Saving:
         ended = b.TRUE if self._form.round_ends is None else b.var(self._ended, BOOL)
         kept = (b.var(name, BOOL) for name in self._kept)
         as_guessed = (
-            _same(b.var(seen, BOOL), b.var(guessed, BOOL))
+            _equivalent(b.var(seen, BOOL), b.var(guessed, BOOL))
             for seen, guessed in zip(self._seen, self._guessed, strict=True)
         )
         return b.and_((b.var(self._cycling, BOOL), b.var(self._moved, BOOL), ended, *kept, *as_guessed, *back))
@@ -303,5 +303,5 @@ class _Saving:
         return found
 
 
-def _same(one: Expr, other: Expr) -> Expr:
+def _equivalent(one: Expr, other: Expr) -> Expr:
     return b.or_((b.and_((one, other)), b.and_((b.not_(one), b.not_(other)))))

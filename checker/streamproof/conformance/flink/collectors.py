@@ -26,7 +26,7 @@ MOST_ORIGINS: Final = 1000
 
 def unwrapped(text: str) -> str:
     """A line without a log collector's prefix; unchanged if no prefix is recognised."""
-    return _part(text)[0]
+    return _content_of(text)[0]
 
 
 def origin_of(text: str) -> str | None:
@@ -60,7 +60,7 @@ def unwrap(lines: Iterable[str | None], origin: str | None) -> Iterator[str | No
             else:
                 yield None
             continue
-        inner, whole = _part(text)
+        inner, whole = _content_of(text)
         parts.append(inner)
         size += len(inner)
         if not whole and size < _LONGEST:
@@ -74,7 +74,7 @@ def unwrap(lines: Iterable[str | None], origin: str | None) -> Iterator[str | No
         yield from (None for _ in range(waiting - 1))
 
 
-def _part(text: str) -> tuple[str, bool]:
+def _content_of(text: str) -> tuple[str, bool]:
     """The content of a collector's line, and whether the process's line ends with it."""
     if _DOCKER.match(text):
         found = _docker(text)

@@ -46,8 +46,8 @@ def json_line(text: str) -> str | None:
         return None
     flat: dict[str, Any] = {}
     _flatten(data, "", flat, 0)
-    message, logger = _text(flat, _MESSAGES), _text(flat, _LOGGERS)
-    ts, level = _time(flat), _text(flat, _LEVELS)
+    message, logger = _first_text(flat, _MESSAGES), _first_text(flat, _LOGGERS)
+    ts, level = _time(flat), _first_text(flat, _LEVELS)
     if message is None or not logger or ts is None or level is None:
         return None
     arguments = data.get("arguments")
@@ -58,7 +58,7 @@ def json_line(text: str) -> str | None:
     stack = _stack(flat, data)
     if stack and stack not in message:
         message = f"{message}\n{stack}"
-    return as_line(ts, level.upper(), logger, _text(flat, _THREADS) or "", job, message)
+    return as_line(ts, level.upper(), logger, _first_text(flat, _THREADS) or "", job, message)
 
 
 def join_objects(lines: Iterable[str | None]) -> Iterator[tuple[str | None, int]]:
@@ -91,7 +91,7 @@ def _flatten(data: Mapping[str, Any], prefix: str, into: dict[str, Any], depth: 
             _flatten(value, f"{name}.", into, depth + 1)
 
 
-def _text(flat: Mapping[str, Any], names: Iterable[str]) -> str | None:
+def _first_text(flat: Mapping[str, Any], names: Iterable[str]) -> str | None:
     for name in names:
         value = flat.get(name)
         if isinstance(value, str):
@@ -137,7 +137,7 @@ def _stack(flat: Mapping[str, Any], data: Mapping[str, Any]) -> str | None:
     for name in ("thrown", "throwable"):
         if isinstance(data.get(name), dict):
             return "\n".join(_thrown(data[name], "", 0))
-    kind, said = _text(flat, _KINDS), _text(flat, _SAID)
+    kind, said = _first_text(flat, _KINDS), _first_text(flat, _SAID)
     return f"{kind}: {said}" if kind and said else kind
 
 

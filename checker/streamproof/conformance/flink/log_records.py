@@ -111,10 +111,10 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
                     yield current
                 later = second_head(text)
                 if later is not None:
-                    report(Problem(name, number, f"a line was cut and another one written into it: {_shown(text)}"))
+                    report(Problem(name, number, f"a line was cut and another one written into it: {_shortened(text)}"))
                 current = Record(later or head, name, number, further[:_DETAIL])
             elif starts_like_head(text):
-                report(Problem(name, number, f"the line has a time but no level and logger: {_shown(text)}"))
+                report(Problem(name, number, f"the line has a time but no level and logger: {_shortened(text)}"))
             elif current is not None and len(current.detail) < _DETAIL:
                 current.detail.append(text)
         if current is not None and not ended:
@@ -197,5 +197,5 @@ def cleaned(raw: bytes, name: str, number: int, report: Callable[[Problem], None
     return COLOUR.sub("", text) if "\x1b" in text else text
 
 
-def _shown(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= 120 else text[:117] + "..."

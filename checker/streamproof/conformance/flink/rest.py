@@ -77,12 +77,16 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     answer = _expect(answer, dict, "job", file)
     if "vertices" not in answer and ("jid" not in answer or "nodes" in answer):
         answer = _from_plan(data, file) or answer
-    found = _text(answer, "jid", file)
+    found = _required_text(answer, "jid", file)
     if job is not None and found != job:
         raise _refusal(file, f"the answer is about job {found}, not {job}", "give the answer for the job of the logs")
-    name = _text(answer, "name", file)
+    name = _required_text(answer, "name", file)
     vertices = tuple(
-        Vertex(_text(item, "id", file), _text(item, "name", file), possible(_field(item, "parallelism", int, file)))
+        Vertex(
+            _required_text(item, "id", file),
+            _required_text(item, "name", file),
+            possible(_field(item, "parallelism", int, file)),
+        )
         for item in _objects(answer, "vertices", file)
     )
     if not vertices:
@@ -103,8 +107,8 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
     return RestJob(
         job=found,
         name=name,
-        state=_text(answer, "state", file),
-        scheduler=_said(answer, "schedulerType"),
+        state=_required_text(answer, "state", file),
+        scheduler=_optional_text(answer, "schedulerType"),
         graph=graph,
         file=file,
     )
@@ -203,10 +207,10 @@ def _edges(plan: Mapping[str, Any], vertices: tuple[Vertex, ...], file: str) -> 
     parallelism = {vertex.id: vertex.parallelism or 0 for vertex in vertices}
     edges = []
     for node in _objects(plan, "nodes", file):
-        target = _text(node, "id", file)
+        target = _required_text(node, "id", file)
         for place, item in enumerate(_objects(node, "inputs", file) if "inputs" in node else ()):
-            source = _text(item, "id", file)
-            ship, exchange = _said(item, "ship_strategy"), _said(item, "exchange")
+            source = _required_text(item, "id", file)
+            ship, exchange = _optional_text(item, "ship_strategy"), _optional_text(item, "exchange")
             pattern = pattern_of(ship)
             if pattern is None and same_connections(parallelism.get(source, 0), parallelism.get(target, 0)):
                 pattern = "ALL_TO_ALL"
@@ -224,7 +228,7 @@ def _edges(plan: Mapping[str, Any], vertices: tuple[Vertex, ...], file: str) -> 
     return tuple(edges)
 
 
-def _said(item: Mapping[str, Any], key: str) -> str | None:
+def _optional_text(item: Mapping[str, Any], key: str) -> str | None:
     """The text in a field that may be missing."""
     found = item.get(key)
     return found if isinstance(found, str) else None
@@ -247,7 +251,7 @@ def _field(item: Mapping[str, Any], key: str, kind: type, file: str) -> Any:
     return _expect(item[key], kind, repr(key), file)
 
 
-def _text(item: Mapping[str, Any], key: str, file: str) -> str:
+def _required_text(item: Mapping[str, Any], key: str, file: str) -> str:
     text: str = _field(item, key, str, file)
     if key in ("id", "jid") and not re.fullmatch(HEX, text):
         raise _refusal(file, f"{key!r} is not an identifier: {text!r}", _REMEDY)

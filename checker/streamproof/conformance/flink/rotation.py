@@ -79,11 +79,11 @@ class LogPart:
             if part.first is None and probed < _PROBED:
                 part.first, probed = time_of(raw), probed + 1
             latest.append(raw)
-            part._look(raw)
+            part._note_line(raw)
         part.last = next(filter(None, map(time_of, reversed(latest))), part.first)
         return part
 
-    def _look(self, raw: bytes) -> None:
+    def _note_line(self, raw: bytes) -> None:
         if b" switched from " in raw:
             if found := _ATTEMPT.search(raw):
                 task, number, old, new = found.groups()

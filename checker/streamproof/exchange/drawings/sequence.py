@@ -223,7 +223,7 @@ def _drawn(diagram: _Diagram, title: str, last: str, loop: int | None) -> str:
     if loop is not None and diagram.steps[loop:]:
         top = diagram.steps[loop].top - 6
         parts.insert(0, f'<rect class="loop" x="4" y="{top:.0f}" width="{right - 8:.0f}" height="{y - top:.0f}"/>')
-        parts.append(_text("", 8, top + 11, "loop"))
+        parts.append(_svg_text("", 8, top + 11, "loop"))
     arrows = [_arrow(m, diagram.steps, at, bottom) for m in diagram.messages]
     parts += (line for line, _ in arrows)
     for number, step in enumerate(diagram.steps, 1):
@@ -238,7 +238,7 @@ def _drawn(diagram: _Diagram, title: str, last: str, loop: int | None) -> str:
             f"<style>{_STYLE}</style>",
             f"<defs>{_head('arc', '#6b7a89')}{_head('send', '#1f5fa8')}</defs>",
             '<rect width="100%" height="100%" fill="#fff"/>',
-            _text("title", _MARGIN, 22, title),
+            _svg_text("title", _MARGIN, 22, title),
             *parts,
             "</svg>",
             "",
@@ -257,7 +257,7 @@ def _wide(text: str) -> float:
     return min(len(text), MAX_TEXT) * _LETTER + 16
 
 
-def _text(kind: str, x: float, y: float, text: str) -> str:
+def _svg_text(kind: str, x: float, y: float, text: str) -> str:
     safe = escape(visible(text))
     if len(text) <= MAX_TEXT or kind == "title":
         return f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{safe}</text>'
@@ -288,7 +288,7 @@ def _life(lane: str, x: float, head: float, bottom: float) -> str:
     return (
         f'<line class="life" x1="{x:.0f}" y1="{head + 22:.0f}" x2="{x:.0f}" y2="{bottom:.0f}"/>'
         f'<rect class="box" x="{x - wide / 2:.0f}" y="{head:.0f}" width="{wide:.0f}" height="22" rx="4"/>'
-        + _text("name", x, head + 15, lane)
+        + _svg_text("name", x, head + 15, lane)
     )
 
 
@@ -312,7 +312,7 @@ def _arrow(message: _Message, steps: list[_DrawnStep], at: dict[str, float], bot
         out = max(x, to) + 36
         path, middle = f"M{x:.0f} {y:.0f}C{out:.0f} {y:.0f} {out:.0f} {end:.0f} {to:.0f} {end:.0f}", out - 8
     height = y + (end - y) * 0.25 if abs(there - here) > 1 else (y + end) / 2
-    return f'<path class="{kind}" marker-end="url(#head-send)" d="{path}"/>', _text(
+    return f'<path class="{kind}" marker-end="url(#head-send)" d="{path}"/>', _svg_text(
         "word", middle, height + 4, message.text
     )
 
@@ -322,4 +322,4 @@ def _box(step: _DrawnStep, x: float, kind: str) -> Iterator[str]:
     size = f'width="{step.width:.0f}" height="{step.height:.0f}"'
     yield f'<rect class="{kind}" x="{left:.0f}" y="{step.top:.0f}" {size} rx="3"/>'
     for number, line in enumerate(step.lines):
-        yield _text("step" if number == 0 else "", left + 8, step.top + _LINE * (number + 1) - 1, line)
+        yield _svg_text("step" if number == 0 else "", left + 8, step.top + _LINE * (number + 1) - 1, line)

@@ -219,7 +219,7 @@ class _StepSearch:
         self._names = {name for own in self._choices.values() for name in own}
 
     def step(self, before: State, after: State, row: Mapping[str, Any], path: str) -> Instance:
-        candidates = self._named(row, path)
+        candidates = self._instances_named(row, path)
         if len(candidates) == 1:
             return candidates[0]
         found = self._interpreter.leading(candidates, before, after)
@@ -228,7 +228,7 @@ class _StepSearch:
         some_labels = ", ".join(i.label for i in candidates[:4]) + (", ..." if len(candidates) > 4 else "")
         raise _NoStep(path, f"no step of the model leads here from the state before (tried {some_labels})")
 
-    def _named(self, row: Mapping[str, Any], path: str) -> tuple[Instance, ...]:
+    def _instances_named(self, row: Mapping[str, Any], path: str) -> tuple[Instance, ...]:
         name = row.get(ACTION)
         if name is None:
             return self._system.instances

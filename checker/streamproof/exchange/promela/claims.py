@@ -42,13 +42,13 @@ class Claims:
 
     def claim(self, formula: Formula) -> str:
         """The formula, evaluated at the first state of the behaviour; states before that are ignored."""
-        return self._said(formula, self._started)
+        return self._formula_from(formula, self._started)
 
     def text(self, formula: Formula) -> str:
         """The formula. Raises `TooLarge` for a condition with too many cases, or with a division of negative numbers."""
-        return self._said(formula, None)
+        return self._formula_from(formula, None)
 
-    def _said(self, formula: Formula, started: str | None) -> str:
+    def _formula_from(self, formula: Formula, started: str | None) -> str:
         """The formula, evaluated at the first state where the condition `started` is true; None: at the first state."""
         here, before = ("", "") if started is None else (f"{started} && ", f"!{started} || ")
         match formula:
@@ -56,11 +56,11 @@ class Claims:
                 text = self._condition(expr)
                 return text if started is None else f"(!{started} U ({here}{text}))"
             case NotF(arg):
-                return f"(!{self._said(arg, started)})"
+                return f"(!{self._formula_from(arg, started)})"
             case AndF(args):
-                return f"({' && '.join(self._said(arg, started) for arg in args)})" if args else "(true)"
+                return f"({' && '.join(self._formula_from(arg, started) for arg in args)})" if args else "(true)"
             case OrF(args):
-                return f"({' || '.join(self._said(arg, started) for arg in args)})" if args else "(false)"
+                return f"({' || '.join(self._formula_from(arg, started) for arg in args)})" if args else "(false)"
             case Always(arg):
                 return f"([] {_operand(before, self.text(arg))})"
             case Eventually(arg):

@@ -126,7 +126,7 @@ LONGEST = 1_000
 
 def _claim(prop: Property, form: Scheduled) -> tuple[Scheduled, Promela]:
     """The text for the claim of `form`, with a bit for each long condition if the formula is too long."""
-    title = f"The temporal property {prop.name}: {_said(prop)}"
+    title = f"The temporal property {prop.name}: {_property_text(prop)}"
     limit = form.original.constraint
     if limit is not None:
         title += f"""
@@ -140,7 +140,7 @@ negated or not, so that a behaviour that leaves violates the formula only by wha
     return spelt, text
 
 
-def _said(prop: Property) -> str:
+def _property_text(prop: Property) -> str:
     assert prop.formula is not None
     return prop.doc.strip().splitlines()[0] if prop.doc else written(prop.formula)
 

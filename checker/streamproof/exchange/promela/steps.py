@@ -104,7 +104,7 @@ class _Sequence:
             else:
                 self._lines.append(f"{self._variables.text(variable)} = {self._terms.text(pending.pop(variable))};")
         for kind, count in self._used.items():
-            self._lines += [f"{_named(kind, number)} = 0;" for number in range(count)]
+            self._lines += [f"{_local_name(kind, number)} = 0;" for number in range(count)]
         return self._lines
 
     def _hold(self, term: Expr) -> None:
@@ -112,7 +112,7 @@ class _Sequence:
         text = self._terms.text(term)
         kind = declared_type(term.sort)
         kind = "byte" if kind == "bit" else kind  # a bit cannot be hidden
-        name = _named(kind, self._used[kind])
+        name = _local_name(kind, self._used[kind])
         self._used[kind] += 1
         self._temporaries.names[name] = kind
         self._terms = self._terms.holding({term: name})
@@ -124,7 +124,7 @@ class _Sequence:
         return frozenset(part for part in self._terms.mentioned(term) if part not in self._held)
 
 
-def _named(kind: str, number: int) -> str:
+def _local_name(kind: str, number: int) -> str:
     return f"t_{kind}_{number}"
 
 

@@ -104,7 +104,7 @@ class PromelaTerms:
             )
         texts: dict[Expr, str] = {}
         for part in e.unfinished(term, texts, self._inside):
-            texts[part] = self._known.get(part) or _text(part, texts)
+            texts[part] = self._known.get(part) or _term_text(part, texts)
         return texts[term]
 
     def holding(self, held: Mapping[Expr, str]) -> PromelaTerms:
@@ -130,7 +130,7 @@ def _weight(term: Expr, weights: Mapping[Expr, int]) -> int:
     return 1 + sum(parts)
 
 
-def _text(term: Expr, texts: Mapping[Expr, str]) -> str:
+def _term_text(term: Expr, texts: Mapping[Expr, str]) -> str:
     if isinstance(term.sort, RangeSort):
         _expect_narrow(term.sort.lo, term.sort.hi)
     match term:

@@ -39,8 +39,8 @@ def chc(system: System) -> Clauses:
     for event in scalar.events():
         bad = b.or_((event.shown, event.wrong))
         kinds[event.prop.name] = event.prop.kind
-        texts[event.prop.name] = _text(scalar, event.prop.name, bad, of_steps=event.prop.kind is Kind.STEP)
-    texts[MISTAKE] = _text(scalar, MISTAKE, scalar.mistake, of_steps=False)
+        texts[event.prop.name] = _script_text(scalar, event.prop.name, bad, of_steps=event.prop.kind is Kind.STEP)
+    texts[MISTAKE] = _script_text(scalar, MISTAKE, scalar.mistake, of_steps=False)
     left_out = tuple(p.name for p in system.properties if p.name not in kinds)
     return Clauses(texts, kinds, left_out)
 
@@ -65,7 +65,7 @@ def read(clauses: Clauses, answers: Mapping[str, str]) -> dict[str, Verdict]:
     return found
 
 
-def _text(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> str:
+def _script_text(scalar: Scalar, name: str, bad: Expr, *, of_steps: bool) -> str:
     return "\n".join((*_lines(scalar, name, bad, of_steps=of_steps), ""))
 
 

@@ -167,28 +167,30 @@ class _SmtlibExport:
     def _bounded(self) -> Iterator[str]:
         for at in range(self.depth + 1):
             yield from self._declare(at)
-            yield f"(assert {self._at('init', 0) if at == 0 else self._between('step', at - 1)})"
+            yield f"(assert {self._call_at('init', 0) if at == 0 else self._between('step', at - 1)})"
             for event in self.events:
                 for name in _questions(event):
                     if event.prop.kind is not Kind.STEP:
-                        yield from _ask(name, at, self._at(_bad(name), at))
+                        yield from _query(name, at, self._call_at(_bad(name), at))
                     elif at > 0:
-                        yield from _ask(name, at, self._between(_bad(name), at - 1))
-            yield from _ask(MISTAKE, at, self._at("mistake", at))
+                        yield from _query(name, at, self._between(_bad(name), at - 1))
+            yield from _query(MISTAKE, at, self._call_at("mistake", at))
 
     def _inductive(self) -> Iterator[str]:
         now = self.depth + 1
         yield from (*self._declare(now), *self._declare(now + 1))
         claims = [name for e in self.events if e.prop.kind is Kind.INVARIANT for name in _questions(e)]
-        given = " ".join((self._at("within", now), *(f"(not {self._at(_bad(name), now)})" for name in claims)))
-        yield from _ask(MISTAKE, INDUCTIVE, f"(and {given} {self._at('mistake', now)})")
+        given = " ".join(
+            (self._call_at("within", now), *(f"(not {self._call_at(_bad(name), now)})" for name in claims))
+        )
+        yield from _query(MISTAKE, INDUCTIVE, f"(and {given} {self._call_at('mistake', now)})")
         for event in self.events:
             if event.prop.kind is Kind.REACHABLE:
                 continue
             for name in _questions(event):
                 step = event.prop.kind is Kind.STEP
-                broken = self._between(_bad(name), now) if step else self._at(_bad(name), now + 1)
-                yield from _ask(name, INDUCTIVE, f"(and {given} {self._between('step', now)} {broken})")
+                broken = self._between(_bad(name), now) if step else self._call_at(_bad(name), now + 1)
+                yield from _query(name, INDUCTIVE, f"(and {given} {self._between('step', now)} {broken})")
 
     def _declare(self, at: int) -> Iterator[str]:
         for name, v in zip(self._constants(at), self.scalar.variables, strict=True):
@@ -197,7 +199,7 @@ class _SmtlibExport:
     def _constants(self, at: int) -> list[str]:
         return [symbol(f"{v.name}@{at}") for v in self.scalar.variables]
 
-    def _at(self, function: str, at: int) -> str:
+    def _call_at(self, function: str, at: int) -> str:
         return _call(function, self._constants(at))
 
     def _between(self, function: str, at: int) -> str:
@@ -216,7 +218,7 @@ def _call(function: str, arguments: Sequence[str]) -> str:
     return f"({function} {' '.join(arguments)})"
 
 
-def _ask(name: str, at: int | str, formula: str) -> Iterator[str]:
+def _query(name: str, at: int | str, formula: str) -> Iterator[str]:
     quoted = name.replace('"', "'")
     yield f'(echo "ask {quoted} at {at}")'
     yield f"(push 1) (assert {formula}) (check-sat) (pop 1)"

@@ -58,14 +58,14 @@ class SmtTerms:
         texts: dict[Expr, str] = {}
         bound: list[tuple[str, str]] = []
         for term in order:
-            texts[term] = self._one(term, texts)
+            texts[term] = self._term_text(term, texts)
             if uses[term] > 1 and not isinstance(term, e.Const | e.Var | e.Next):
                 bound.append((f"?{len(bound)}", texts[term]))
                 texts[term] = bound[-1][0]
         opening = "".join(f"(let (({name} {text})) " for name, text in bound)
         return f"{opening}{texts[root]}{')' * len(bound)}"
 
-    def _one(self, term: Expr, t: Mapping[Expr, str]) -> str:
+    def _term_text(self, term: Expr, t: Mapping[Expr, str]) -> str:
         match term:
             case e.Const(sort=sort, value=value):
                 return literal(sort, value)

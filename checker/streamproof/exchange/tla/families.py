@@ -264,7 +264,7 @@ class Tables:
 
     def simple(self, terms: Terms, family: Family) -> Text | None:
         """The same, if no table is needed."""
-        texts = [_text(t) for t in terms]
+        texts = [_constant_text(t) for t in terms]
         if len(set(texts)) == 1:
             return texts[0]
         lines = [text.lines for text in texts]
@@ -318,7 +318,7 @@ class Tables:
         return None
 
     def _looked_up(self, terms: Terms, family: Family) -> Text:
-        texts = [_text(t) for t in terms]
+        texts = [_constant_text(t) for t in terms]
         for size in range(1, len(family.names) + 1):
             for chosen in combinations(range(len(family.names)), size):
                 known: dict[tuple[str, ...], Text] = {}
@@ -350,7 +350,7 @@ def _nested(
     return Text(packed(" @@", pairs).lines, Bind.COMPUTED)
 
 
-def _text(term: Expr) -> Text:
+def _constant_text(term: Expr) -> Text:
     assert isinstance(term, e.Const), "constants"
     return literal(term.sort, term.value)
 

@@ -196,7 +196,7 @@ class _TlaExport:
 
     def document(self) -> Tla:
         start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
-        shown = list(self._shown())
+        shown = list(self._traced_state())
         body = "\n".join((*self._helpers(), *start, *steps, *about, *shown))
         used = [("Integers", ""), ("Sequences", "<<"), ("FiniteSets", "Cardinality("), ("TLC", ":>")]
         sequences = any("Seq(" in type_text(v.sort) for v in self.system.variables)
@@ -314,7 +314,7 @@ class _TlaExport:
             yield from _definition(MISTAKE, bulleted("/\\", denied), "The model makes no mistake in this state.")
             self.main.append(TlcClaim(MISTAKE, None, Means.MISTAKE))
 
-    def _shown(self) -> Iterator[str]:
+    def _traced_state(self) -> Iterator[str]:
         """The state as traces show it: its variables, and the derived values that exist in every state."""
         total = [one for one in self.system.derived if not one.checks]
         if not total:

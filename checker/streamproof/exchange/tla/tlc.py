@@ -118,7 +118,7 @@ class _TlcJudge:
             if report.violation is None or len(report.violation.states) > mistake:
                 return found
             claim = self._claim(report.violation, left)
-            found.append(_Found(claim, self._shown(claim, trace_of(self.system, self.model, report.violation))))
+            found.append(_Found(claim, self._with_stutter(claim, trace_of(self.system, self.model, report.violation))))
             # A model error may occur in the state that decides the property, too, and a step may be found after a state
             # with a stuttering step, which is one step longer.
             alone = claim.means is Means.MISTAKE or claim.idle
@@ -130,7 +130,7 @@ class _TlcJudge:
             if not left:
                 return found
 
-    def _shown(self, claim: TlcClaim, trace: Trace) -> Trace:
+    def _with_stutter(self, claim: TlcClaim, trace: Trace) -> Trace:
         """The behaviour with the stuttering step, if the claim is about one."""
         if not claim.idle:
             return trace

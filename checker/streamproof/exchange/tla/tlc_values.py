@@ -140,7 +140,7 @@ class _ValueReading:
         tag = tag_field(sort)
         names: dict[str, Sort] = {n: s for case, _ in sort.cases for n, s in case_fields(sort, case)}
         self.expect("[")
-        found = dict(self._until("]", lambda: self._named({tag: sort.tag, **names})))
+        found = dict(self._until("]", lambda: self._named_value({tag: sort.tag, **names})))
         own = case_fields(sort, found[tag]) if tag in found else ()
         if found.keys() != {tag, *(n for n, _ in own)}:
             raise self.fail("the fields of one of its cases")
@@ -169,7 +169,7 @@ class _ValueReading:
             found.append(read())
         return found
 
-    def _named(self, names: Mapping[str, Sort]) -> tuple[str, Value]:
+    def _named_value(self, names: Mapping[str, Sort]) -> tuple[str, Value]:
         """``name |-> value``; the name may be any text."""
         for name in sorted(names, key=len, reverse=True):
             before = self.at
@@ -180,7 +180,7 @@ class _ValueReading:
 
     def _record(self, names: Mapping[str, Sort]) -> list[tuple[str, Value]]:
         self.expect("[")
-        found: list[tuple[str, Value]] = self._until("]", lambda: self._named(names))
+        found: list[tuple[str, Value]] = self._until("]", lambda: self._named_value(names))
         if sorted(n for n, _ in found) != sorted(names):
             raise self.fail("all of its fields")
         return found

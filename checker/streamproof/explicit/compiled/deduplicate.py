@@ -21,7 +21,7 @@ from streamproof.explicit.kernel_compiler import translate
 from streamproof.explicit.native_code import Module, build
 
 if TYPE_CHECKING:
-    from streamproof.explicit.compiled.search_kernels import _ask, _hash, _home, _put
+    from streamproof.explicit.compiled.search_kernels import _hash, _home, _prefetch_compared, _put
     from streamproof.explicit.kernel_builtins import (
         address,
         halves_at,
@@ -74,7 +74,7 @@ def collect(c: words, states: words, base: word, end: word, batches: word) -> wo
             while i < last:
                 prefetch(table, _home(hashes[i + AHEAD], capacity))
                 if WORDS > 1:
-                    _ask(c, hashes[i + AHEAD // 2])
+                    _prefetch_compared(c, hashes[i + AHEAD // 2])
                 if _put(c, hashes[i], out, i * WORDS, first + s, count):
                     labels[count] = actions[i]
                     count += 1

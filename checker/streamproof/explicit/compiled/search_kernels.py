@@ -159,7 +159,7 @@ def _put(c: words, h: word, state: words, at: word, parent: word, count: word) -
     return 1
 
 
-def _ask(c: words, h: word) -> word:
+def _prefetch_compared(c: words, h: word) -> word:
     """Prefetch the state in the log that a lookup of this hash will be compared with."""
     table = words_at(c[TABLE])
     line = _home(h, c[CAPACITY])
@@ -182,7 +182,7 @@ def _unseen(recent: words, h: word, state: words, at: word) -> word:
     return different
 
 
-def _sift(c: words, states: word) -> word:
+def _hash_unseen(c: words, states: word) -> word:
     """Hash the successors of a batch of states, without those in the small table of recent successors.
 
     A recent successor was kept before, so every successor left out is known. Writes hashes to ``HASHES`` and, to ``KEPT``,
@@ -233,14 +233,14 @@ def search(c: words, batches: word) -> word:
         # Near the limit state by state: only the successors of the last one can exceed it.
         n = 1 if count + n * c[DEGREE] > c[MOST_STATES] else n
         done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
-        total = _sift(c, done)
+        total = _hash_unseen(c, done)
         # Hashes from `total` on are of an earlier batch: fetched in vain, and never looked up.
         for k in range(AHEAD):
             prefetch(table, _home(hashes[k], capacity))
         for k in range(total):
             prefetch(table, _home(hashes[k + AHEAD], capacity))
             if WORDS > 1:
-                _ask(c, hashes[k + AHEAD // 2])
+                _prefetch_compared(c, hashes[k + AHEAD // 2])
             i = kept[k] & LOW
             if _put(c, hashes[k], out, i * WORDS, first + (kept[k] >> 32), count):
                 news[actions[i]] += 1
@@ -272,7 +272,7 @@ def scatter(c: words, boxes: words) -> word:
         n = c[LAST] - first
         n = c[BATCH] if n > c[BATCH] else n
         done = invoke(c[EXPAND], address(log, first * WORDS), n, first, c[OUT], c[ACTIONS], c[ENDS], c[FACTS])
-        for sifted in range(_sift(c, done)):
+        for sifted in range(_hash_unseen(c, done)):
             h = hashes[sifted]
             i = kept[sifted] & LOW
             box = 6 * _owner(h)
@@ -323,7 +323,7 @@ def gather(c: words, box: words, behind: word) -> word:
     for i in range(total):
         prefetch(table, _home(hashes[i + AHEAD], capacity))
         if WORDS > 1:
-            _ask(c, hashes[i + AHEAD // 2])
+            _prefetch_compared(c, hashes[i + AHEAD // 2])
         h = hashes[i]
         place = _new(c, h, states, i * WORDS, behind + fresh)
         if place != NONE:
@@ -532,7 +532,7 @@ def edges(c: words, batches: word) -> word:
                 line = _home(hashes[i + AHEAD], capacity)
                 prefetch(table, line)
                 if WORDS > 1:
-                    _ask(c, hashes[i + AHEAD // 2])
+                    _prefetch_compared(c, hashes[i + AHEAD // 2])
                 else:
                     prefetch(ids, line)
                 found = _find(c, hashes[i], out, i * WORDS)

@@ -14,10 +14,10 @@ _IMPLIED, _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _ATOM = range(8)
 
 def pretty(condition: Expr) -> str:
     """A condition, or another term, in Python syntax: ``fork[0].holder == 0 or not hungry[1]``."""
-    return _said(condition)[0]
+    return _text_and_strength(condition)[0]
 
 
-def _said(term: Expr) -> tuple[str, int]:
+def _text_and_strength(term: Expr) -> tuple[str, int]:
     match term:
         case e.Const(sort=sort, value=value):
             return _literal(sort, value), _ATOM
@@ -68,7 +68,7 @@ def _said(term: Expr) -> tuple[str, int]:
         case e.IsNone(arg=x):
             return f"{_within(x, _ATOM)} is None", _COMPARED
         case e.Unwrap(arg=x):
-            return _said(x)
+            return _text_and_strength(x)
         case e.Length(queue=x) | e.Size(set_=x):
             return f"len({pretty(x)})", _ATOM
         case e.Member(set_=x, value=y):
@@ -83,7 +83,7 @@ def _literal(sort: Sort, value: Value) -> str:
 
 
 def _within(term: Expr, strength: int) -> str:
-    text, own = _said(term)
+    text, own = _text_and_strength(term)
     return f"({text})" if own < strength else text
 
 
