@@ -18,6 +18,7 @@ from shares import share
 from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.result import EngineResult
+from streamproof.base.options import Tuning
 from streamproof.exchange.promela import model as promela
 from streamproof.exchange.promela import spin
 from streamproof.exchange.promela import steps as promela_steps
@@ -28,6 +29,7 @@ from streamproof.exchange.tla import tlc
 from streamproof.explicit import successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.packed_states import Emitter
+from streamproof.explicit.level_search import Budget
 from streamproof.explicit.liveness import fair_graph
 from streamproof.symbolic import encoding, goals, terms, theory
 from streamproof.system import (
@@ -136,7 +138,7 @@ def _told(answer: Callable[[int], int]) -> Seed:
     """Step properties are told by functions, as large ones are, and these give another answer."""
 
     def seed(patch: Patch) -> None:
-        patch.setattr(successors, "LARGE", -1)
+        patch.setattr(Budget, "tuning", Tuning(large_property=-1))
         sound = successors.StepClaim.judge
         patch.setattr(
             successors.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))

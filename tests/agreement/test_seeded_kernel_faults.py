@@ -19,8 +19,10 @@ from shares import share
 from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.result import EngineResult
+from streamproof.base.options import Tuning
 from streamproof.explicit import kernel_compiler
 from streamproof.explicit.compiled import memory
+from streamproof.explicit.level_search import Budget
 from streamproof.system import Action, Conjunct, Expr, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b
 
@@ -138,7 +140,7 @@ def sound() -> Sound:
 @pytest.fixture
 def small_table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables begin small; code made meanwhile is forgotten afterwards."""
-    monkeypatch.setattr(memory, "FIRST_CAPACITY", 1 << 12)
+    monkeypatch.setattr(Budget, "tuning", Tuning(first_capacity=1 << 12))
     memory.fixed_code.cache_clear()
     yield
     memory.fixed_code.cache_clear()
