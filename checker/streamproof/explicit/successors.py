@@ -160,7 +160,7 @@ class Rule:
         return (*self.guard, self.faults, *self.after, *(term for _, *terms in self.steps for term in terms))
 
 
-def rules_of(system: System, steps: Sequence[tuple[int, Property]], apart: int | None = None) -> list[Rule]:
+def rules_of(system: System, steps: Sequence[tuple[int, Property]], *, apart: int | None = None) -> list[Rule]:
     """The rules of all instances of a simplified scalar system, with the numbered step properties that each may break.
 
     `apart`: properties with more terms of the next state are evaluated by a function of their own for most instances.
@@ -185,7 +185,7 @@ def expander(
     it can also record the steps. With `canonical`, states are canonical representatives; each successor is replaced by its
     representative after its step is checked.
     """
-    rules = rules_of(system, steps, tuning.large_property)
+    rules = rules_of(system, steps, apart=tuning.large_property)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
     faults = b.or_(check.condition for i in system.instances for check in i.guard_checks)
     writer = Writer(local_names(system))
