@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from nonempty import nonempty
 from random_systems import random_system, temporal_system
 from shares import share
 from streamproof.exchange.promela import spin
@@ -123,7 +124,7 @@ def _binding(instance: Instance) -> tuple[tuple[str, Any], ...]:
 
 def test_an_idle_machine_changes_nothing() -> None:
     """Beside a machine that does nothing, a system has the same counts, and the same verdicts by paths as long."""
-    for system in sound():
+    for system in nonempty(sound()):
         whole = side_by_side("whole", [system, IDLE])
         assert counted(whole) == counted(system)
         assert verdicts(replace(whole, properties=system.properties)) == verdicts(system)
@@ -142,7 +143,7 @@ def test_fair_behaviours_beside_an_idle_machine() -> None:
 
 def test_independent_machines_multiply() -> None:
     """Machines with nothing in common have the product of their states, each one's steps in every state of the other."""
-    for one, other in pairs():
+    for one, other in nonempty(pairs()):
         (states, steps, depth), (theirs, taken, deep) = counted(one), counted(other)
         assert counted(side_by_side("whole", [one, other])) == (
             states * theirs,
@@ -154,7 +155,7 @@ def test_independent_machines_multiply() -> None:
 @pytest.mark.long
 def test_order_does_not_matter() -> None:
     """Side by side is commutative: counts and verdicts are the same, whichever comes first."""
-    for one, other in pairs(most=30):
+    for one, other in nonempty(pairs(most=30)):
         left, right = side_by_side("whole", [one, other]), side_by_side("whole", [other, one])
         assert counted(left) == counted(right)
         assert verdicts(left) == verdicts(right)
@@ -174,7 +175,7 @@ def test_grouping_does_not_matter() -> None:
 
 def test_what_always_goes_together_is_one() -> None:
     """A system whose every step is taken together with the same step of a copy is the system itself."""
-    for system in sound(most=40):
+    for system in nonempty(sound(most=40)):
         copy = named(system, "copy ")
         same = b.and_(b.eq(b.var(v.name, v.sort), b.var(f"copy {v.name}", v.sort)) for v in system.variables)
         whole = side_by_side("whole", [system, copy])
@@ -199,7 +200,7 @@ def test_what_always_goes_together_is_one() -> None:
 
 def test_a_step_together_with_itself_is_that_step() -> None:
     """Two machines that are the same, variables included, and always go together, are one of them."""
-    for system in sound():
+    for system in nonempty(sound()):
         again = replace(
             system,
             actions=tuple(
@@ -216,7 +217,7 @@ def test_a_step_together_with_itself_is_that_step() -> None:
 
 def test_renaming_changes_nothing() -> None:
     """Other names for variables, actions and properties: the same counts and verdicts."""
-    for system in sound():
+    for system in nonempty(sound()):
         other = named(system, "part[0].")
         assert counted(other) == counted(system)
         assert {n.removeprefix("part[0]."): v for n, v in verdicts(other).items()} == verdicts(system)
@@ -308,7 +309,7 @@ def test_a_joint_step_is_enabled_where_both_are() -> None:
 def test_every_part_starts_in_one_of_its_first_states() -> None:
     """What one machine says of its first states holds in the whole, wherever it stands."""
     narrowed = 0
-    for system in sound():
+    for system in nonempty(sound()):
         first = list(Interpreter(system).initial_states())
         named_first = zip(system.variables, first[0], strict=True)
         only = replace(
@@ -323,7 +324,7 @@ def test_every_part_starts_in_one_of_its_first_states() -> None:
 
 def test_what_happens_together_is_not_done_alone() -> None:
     """What takes part in a joint action, or is blocked, has no step of its own; the others keep theirs."""
-    for one, other in pairs(most=30):
+    for one, other in nonempty(pairs(most=30)):
         whole = side_by_side("whole", [one, other])
         first, last = one.actions[0], other.actions[-1]
         joint = Joint(

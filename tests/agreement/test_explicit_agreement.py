@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, given, settings
 
 from random_systems import KINDS, random_system, systems
 from shares import share
+from streamproof.base.options import Tuning
 from streamproof.base.records import replace
 from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.level_search import Budget
 from streamproof.explicit.successors import Judge, StepClaim
 from streamproof.system import Kind, ModelError, Property, System, Verdict
 from streamproof.system import build as b
@@ -91,9 +93,7 @@ def test_systems_with_all_that_pays_for_larger_ones(
     systems: int, complete: int, judged_least: int, panel: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is written for large properties, wide states and many broken steps only, written always."""
-    monkeypatch.setattr("streamproof.explicit.successors.LARGE", -1)
-    monkeypatch.setattr("streamproof.explicit.successors.RUN", 1)
-    monkeypatch.setattr("streamproof.explicit.search.MANY_HITS", 0)
+    monkeypatch.setattr(Budget, "tuning", Tuning(large_property=-1, copied_variables=1, many_hits=0))
     seen: Counter[str] = Counter()
     judged = StepClaim.judge
 

@@ -11,11 +11,13 @@ from random import Random
 
 import pytest
 
+from nonempty import nonempty
 from random_systems import temporal_system
 from shares import share
 from streamproof import model_registry
-from streamproof.explicit import SearchOptions, explore, state_graph
-from streamproof.explicit.liveness import fair_cycles, fair_graph
+from streamproof.base.options import Tuning
+from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.liveness import fair_graph
 from streamproof.explicit.liveness.buchi import buchi_automaton, negation_automaton
 from streamproof.explicit.liveness.tableau import tableau
 from streamproof.explicit.search import Search
@@ -56,6 +58,7 @@ from streamproof.system.reference_temporal import plain
 from streamproof.system.temporal import fairness_of, true_of
 
 ATOMS = tuple(Atom(b.var(name, BOOL), name) for name in "pqr")
+COMPILED_GRAPHS = Tuning(few_edges=-1)
 TINY = 5_000
 """States of the bundled models that are checked here, at most."""
 
@@ -64,9 +67,8 @@ def both_tiers(system: System, **limits: int) -> Sequence[Finding]:
     """The findings, which must be the same from both tiers, with graph algorithms in Python and compiled; the interpreter has
     confirmed every lasso in them."""
     found = explore(system, SearchOptions(tier="python", **limits)).findings  # type: ignore[arg-type]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(state_graph, "FEW", -1)
-        assert explore(system, SearchOptions(tier="compiled", **limits)).findings == found  # type: ignore[arg-type]
+    options = SearchOptions(tier="compiled", tuning=COMPILED_GRAPHS, **limits)  # type: ignore[arg-type]
+    assert explore(system, options).findings == found
     return found
 
 
@@ -297,19 +299,17 @@ def test_random_graphs(
     graphs: int,
     verdicts: dict[str, int],
     lassos: dict[str, int],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The verdicts of the referee on graphs with fairness of every kind; each lasso is confirmed step by step.
 
     The numbers of verdicts are exact. Which lasso is found is up to the engine: there are so many of each shape at least.
     """
-    if tier == "compiled":
-        monkeypatch.setattr(state_graph, "FEW", -1)
+    options = SearchOptions(tier=tier, tuning=COMPILED_GRAPHS)
     seen: Counter[str] = Counter()
     for seed in range(graphs):
         system = drawn(Random(seed), size)
         expected = reference(system)
-        for finding in explore(system, SearchOptions(tier=tier)).findings:
+        for finding in explore(system, options).findings:
             assert finding.verdict is expected.decisions[finding.property].verdict, (seed, finding.property)
             confirm(system, finding, seen)
     assert {kind: seen[kind] for kind in verdicts} == verdicts, seen
@@ -349,21 +349,20 @@ def test_behaviours_that_stay_in_one_state(seeds: range) -> None:
         truth = dict(zip("pqr", values, strict=True))
         variables = tuple(Variable(name, BOOL, (value,)) for name, value in truth.items())
         explored = explore(System("one", variables, (), properties), SearchOptions(tier="python"))
-        for name, claim in claims.items():
+        for name, claim in nonempty(claims.items()):
             expected = Verdict.HOLDS if constant(claim, truth) else Verdict.VIOLATED
             assert explored.finding(name).verdict is expected, (name, truth)
 
 
 def test_large_tables_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verdicts are those of the referee, however small the pieces are in which a large graph is looked at."""
-    monkeypatch.setattr(fair_cycles, "LARGEST_TABLE", 1)
-    monkeypatch.setattr(fair_cycles, "SLICE", 3)
+    pieces = SearchOptions(tier="python", tuning=Tuning(table_cells=1, node_slice=3))
     monkeypatch.setattr(fair_graph, "PIECE", 2)
     seen: Counter[str] = Counter()
     for seed in range(40):
         system = drawn(Random(seed), SMALL)
         expected = reference(system)
-        for finding in explore(system, SearchOptions(tier="python")).findings:
+        for finding in explore(system, pieces).findings:
             assert finding.verdict is expected.decisions[finding.property].verdict, (seed, finding.property)
             confirm(system, finding, seen)
     assert min(seen["holds"], seen["violated"], seen["strong"]) >= 15, seen

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from nonempty import nonempty
 from quick_tlc import QUICK
 from shares import share
 from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.result import EngineResult
+from streamproof.base.options import Tuning
 from streamproof.exchange.promela import model as promela
 from streamproof.exchange.promela import spin
 from streamproof.exchange.promela import steps as promela_steps
@@ -28,6 +30,7 @@ from streamproof.exchange.tla import tlc
 from streamproof.explicit import successors, writer
 from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.packed_states import Emitter
+from streamproof.explicit.level_search import Budget
 from streamproof.explicit.liveness import fair_graph
 from streamproof.symbolic import encoding, goals, terms, theory
 from streamproof.system import (
@@ -108,7 +111,7 @@ RULES: dict[str, Callable[[System, Rules], Rules]] = {
 def _in_rules(module: Any, change: Callable[[System, Rules], Rules]) -> Seed:
     sound = module.rules_of
 
-    def faulty(system: System, asked: Any, **more: bool) -> Rules:
+    def faulty(system: System, asked: Any, **more: int) -> Rules:
         return change(system, sound(system, asked, **more))
 
     return lambda patch: patch.setattr(module, "rules_of", faulty)
@@ -136,7 +139,7 @@ def _told(answer: Callable[[int], int]) -> Seed:
     """Step properties are told by functions, as large ones are, and these give another answer."""
 
     def seed(patch: Patch) -> None:
-        patch.setattr(successors, "LARGE", -1)
+        patch.setattr(Budget, "tuning", Tuning(large_property=-1))
         sound = successors.StepClaim.judge
         patch.setattr(
             successors.StepClaim, "judge", lambda claim: (lambda tell: lambda *at: answer(tell(*at)))(sound(claim))
@@ -463,13 +466,13 @@ def test_there_are_twenty_faults_for_each_backend() -> None:
 
 def test_without_a_fault_nothing_differs(corpus: Sequence[Any], fair_corpus: Sequence[Any]) -> None:
     """The engines agree on the whole corpus: what is caught below is the fault."""
-    for case in corpus:
+    for case in nonempty(corpus):
         assert not _differs(case, panel_engines.explored(case.system, "python"))
     for case in corpus[:25]:
         assert not _differs(case, panel_engines.bounded(case.system, DEPTH))
     for case in corpus[:12]:
         assert not _differs(case, panel_engines.explored(case.system, "compiled"))
-    for case in fair_corpus:
+    for case in nonempty(fair_corpus):
         assert not _differs(case, panel_engines.explored(case.system, "python"))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from nonempty import nonempty
 from shares import share
 from streamproof.base.errors import Rejected
 from streamproof.certify.verifier import MAGIC, parse, verify
@@ -149,7 +150,7 @@ def test_depth_cannot_be_forged(levels: list[int], tmp_path: Path, monkeypatch: 
     run(("check", "reference.die_hard", "-q", "--certificate", "c"))
     header, evidence = parse(Path("c").read_bytes())
     counts = header["counts"]
-    for at in range(len(counts["levels"]) + 1):
+    for at in nonempty(range(len(counts["levels"]) + 1)):
         longer = [*counts["levels"][:at], *levels, *counts["levels"][at:]]
         forged = {**header, "counts": {**counts, "levels": longer, "depth": len(longer)}}
         assert printed(packed(forged, evidence)) is None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nonempty import nonempty
 from streamproof.model_registry import find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,9 +74,8 @@ def test_what_refutes_a_property_does(page: str) -> None:
     for model in PAGES[page]:
         for variant, verdicts in find(model).spec.expected.items():
             expected.setdefault(variant, set()).update(verdicts)
-    for head, *rows in tables(page):
-        for row in rows if head[-1] == "refuted by" else ():
-            (name,) = names(row[0])
-            refuting = [v for v in names(row[-1]) if v in expected]
-            assert refuting, name
-            assert [v for v in refuting if name not in expected[v]] == [], name
+    for row in nonempty(row for head, *rows in tables(page) if head[-1] == "refuted by" for row in rows):
+        (name,) = names(row[0])
+        refuting = [v for v in names(row[-1]) if v in expected]
+        assert refuting, name
+        assert [v for v in refuting if name not in expected[v]] == [], name

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import changed_logs
+from nonempty import nonempty
 from runtime_runs import JOBS, example, verdicts, walked
 from shares import share
 from streamproof.conformance import InputError
@@ -54,7 +55,7 @@ def carried(text: str) -> dict[str, set[str]]:
 )
 def test_batons_take_the_routes_of_the_model(graphs: list[str]) -> None:
     """On every graph the runtime and the model send the same batons on the same channels."""
-    for text in graphs:
+    for text in nonempty(graphs):
         assert carried(text) == {c: set(map(str, b)) for c, b in Routes(parse(text)).carried.items()}, text
 
 
@@ -98,7 +99,7 @@ def test_runs_on_every_graph_are_accepted(level: str, tmp_path: Path) -> None:
 def test_runs_on_all_small_graphs_are_accepted(tmp_path: Path) -> None:
     """On every graph up to a size, with heavy faults."""
     for bounds in (Bounds(4), Bounds(3, parallelism=2)):
-        for number, graph in enumerate(scoped_graphs(bounds)):
+        for number, graph in enumerate(nonempty(scoped_graphs(bounds))):
             wrong, outcome = walked(str(graph), number, level="heavy", steps=5)
             assert not wrong, str(graph)
             assert {v.answer for v in verdicts(outcome, tmp_path)} <= {"accepted"}, str(graph)
@@ -147,7 +148,7 @@ def test_the_order_of_lines_says_nothing(tmp_path: Path) -> None:
 def test_a_log_that_ends_early_is_accepted(tmp_path: Path) -> None:
     """Every prefix is a run that was killed."""
     records = [r for r in recorded() if r["event"] != "finished"]
-    for end in range(20, len(records), 37):
+    for end in nonempty(range(20, len(records), 37)):
         assert answers(records[:end], tmp_path) == ["accepted"]
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit.compiled import memory, runs
+from streamproof.base.options import Tuning
+from streamproof.explicit.compiled import memory
 from streamproof.explicit.compiled.deduplicate import Sizes
 from streamproof.explicit.compiled.spill import SpillingSearch
+from streamproof.explicit.level_search import Budget
 
 
 class Spilling:
     """Makes searches spill early, in small pieces, and counts those that did."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, word_bits: int = 64) -> None:
         self.times = 0
+        self._word_bits = word_bits
         self._patch = monkeypatch
         to_disk = SpillingSearch._to_disk
 
@@ -23,9 +26,9 @@ class Spilling:
 
         monkeypatch.setattr(SpillingSearch, "_to_disk", counted)
         monkeypatch.setattr(memory.StateTable, "_affordable", lambda *_: False)
-        monkeypatch.setattr(runs, "STRIDE", 8)
 
     def after(self, states: int, *, fill: int, piece: int, merge: int) -> None:
         """From now on spill after about so many states."""
-        self._patch.setattr(memory, "FIRST_CAPACITY", states)
+        tuning = Tuning(word_bits=self._word_bits, first_capacity=states, key_stride=8)
+        self._patch.setattr(Budget, "tuning", tuning)
         self._patch.setattr(Sizes, "within", staticmethod(lambda room, words: Sizes(fill, piece, merge)))

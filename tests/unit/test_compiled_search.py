@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nonempty import nonempty
 from random_systems import random_system
 from shares import share
+from streamproof.base.options import Tuning
 from streamproof.explicit import SearchOptions, exploration, explore
-from streamproof.explicit.compiled import edges, memory, packed_states, search, workers
+from streamproof.explicit.compiled import edges, memory, packed_states, search
 from streamproof.explicit.compiled.memory import Reserve
 from streamproof.explicit.level_search import Budget, SearchTask
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
@@ -46,44 +48,38 @@ def outcome(system: System, **options: Any) -> object:
 
 
 @pytest.fixture(params=[(64, 1), (64, 4), (6, 4)], ids=["as-is", "growing", "wide-and-growing"])
-def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def shape(request: pytest.FixtureRequest) -> Tuning:
     """Small tables and batches, and words of six bits, so that small systems exercise growth and states of many words."""
     bits, batch = request.param
-    monkeypatch.setattr(packed_states, "WORD", bits)
-    if batch > 1:
-        monkeypatch.setattr(memory, "FIRST_CAPACITY", 16)
-        monkeypatch.setattr(memory, "BATCH", batch)
-        monkeypatch.setattr(memory, "OUT_SPACE", 64)
-        monkeypatch.setattr(workers, "BOX_BYTES", 1)
-    return
+    if batch == 1:
+        return Tuning(word_bits=bits)
+    return Tuning(word_bits=bits, first_capacity=16, batch_states=batch, batch_successors=64, box_bytes=1)
 
 
-@pytest.mark.usefixtures("shape")
 @pytest.mark.parametrize("first", share(range(0, 60, 20), 3))
-def test_both_tiers_agree(first: int) -> None:
+def test_both_tiers_agree(first: int, shape: Tuning) -> None:
     """Counts, levels, the order of states, findings, traces and coverage are the same on random systems."""
     for seed in range(first, first + 20):
         system = random_system(Random(seed))
-        assert outcome(system, tier="compiled") == outcome(system, tier="python"), f"seed {seed}"
+        assert outcome(system, tier="compiled", tuning=shape) == outcome(system, tier="python"), f"seed {seed}"
 
 
-@pytest.mark.usefixtures("shape")
 @pytest.mark.parametrize(("workers", "first"), share(product([2, 3], range(0, 60, 20)), 6))
-def test_any_number_of_workers_agrees(workers: int, first: int) -> None:
+def test_any_number_of_workers_agrees(workers: int, first: int, shape: Tuning) -> None:
     """Several threads find the same states in the same order, the same mistakes, findings and traces as one."""
     for seed in range(first, first + 20):
         system = random_system(Random(seed))
-        assert outcome(system, tier="compiled", workers=workers) == outcome(system, tier="python"), f"seed {seed}"
+        found = outcome(system, tier="compiled", workers=workers, tuning=shape)
+        assert found == outcome(system, tier="python"), f"seed {seed}"
 
 
 def test_memory_made_ready_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search has the same results with a thread that clears memory ahead of it, which ends with the search."""
     alone = outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", workers=1)
-    monkeypatch.setattr(memory, "PAUSE", 0.0001)
-    monkeypatch.setattr(search, "READY_FROM", 0)
+    early = Tuning(prefault_pause=0.0001, prefault_states=0)
     monkeypatch.setattr(exploration, "processors", lambda: 2)
     before = threading.active_count()
-    assert outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled") == alone
+    assert outcome(TwoPhaseCommit(resource_managers=5).system(), tier="compiled", tuning=early) == alone
     assert threading.active_count() == before
 
 
@@ -105,26 +101,27 @@ def test_memory_is_made_ready_as_far_as_it_may_be(most: int) -> None:
     assert sum(page & 1 for page in pages) == (size // mmap.PAGESIZE if most > 1 else 0)
 
 
-@pytest.mark.usefixtures("shape")
 @pytest.mark.parametrize("limit", [1, 2, 100, 301])
-def test_several_workers_keep_to_the_limit_on_states(limit: int) -> None:
+def test_several_workers_keep_to_the_limit_on_states(limit: int, shape: Tuning) -> None:
     """They stop after the same state as one."""
-    found = [explore(Ewd840.system(), SearchOptions(tier="compiled", workers=n, max_states=limit)) for n in (1, 2, 3)]
+    options = SearchOptions(tier="compiled", max_states=limit, tuning=shape)
+    found = [explore(Ewd840.system(), replace(options, workers=n)) for n in (1, 2, 3)]
     assert [f.counts for f in found] == [found[0].counts] * 3
     assert found[2].stopped == "max_states"
 
 
-@pytest.mark.usefixtures("shape")
-def test_two_threads_write_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_threads_write_the_same_steps(shape: Tuning) -> None:
     """The second pass gives the same arrays when it is divided, and is divided only where all steps are known."""
-    monkeypatch.setattr(edges, "DIVIDED", 0)
+    tuning = replace(shape, divided_steps=0)
     scalarised = scalarise(Ewd840.system())
     system = simplify(scalarised.system)
     eventually = [p for p in system.properties if p.kind is Kind.TEMPORAL]
     assert eventually
     found = []
     for threads in (1, 2):
-        done = search.CompiledSearch(SearchTask(scalarised, system, eventually), threads, 1 << 24)
+        done = search.CompiledSearch(
+            SearchTask(scalarised, system, eventually, Budget(SearchOptions(tuning=tuning))), threads, 1 << 24
+        )
         done.run()
         spans = edges._spans(done, done.known, sum(done.generated))
         assert len(spans) == threads
@@ -136,7 +133,7 @@ def test_two_threads_write_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> No
     one, two = found
     for name in ("offsets", "targets", "instances"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
-    few = Budget(SearchOptions(max_states=20))
+    few = Budget(SearchOptions(max_states=20, tuning=tuning))
     cut = search.CompiledSearch(SearchTask(scalarised, system, eventually, few), 2, 1 << 24)
     cut.run()
     assert len(edges._spans(cut, cut.worker.table.next, sum(cut.generated))) == 1
@@ -149,14 +146,14 @@ def sources_of(done: search.CompiledSearch) -> list[int]:
 
 
 @pytest.mark.long
-def test_several_workers_are_the_same_as_one_on_a_larger_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_workers_are_the_same_as_one_on_a_larger_model() -> None:
     """With turns of some thousand states, and when nothing is said and they begin in the middle."""
     system = TwoPhaseCommit.system(resource_managers=6)
-    monkeypatch.setattr(search, "TOGETHER", 2_000)
+    early = Tuning(together=2_000)
     alone = outcome(system, workers=1, tier="compiled")
-    assert outcome(system, workers=2, tier="compiled") == alone
-    assert outcome(system, workers=4, tier="compiled") == alone
-    assert outcome(system) == alone
+    assert outcome(system, workers=2, tier="compiled", tuning=early) == alone
+    assert outcome(system, workers=4, tier="compiled", tuning=early) == alone
+    assert outcome(system, tuning=early) == alone
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100, 301])
@@ -207,14 +204,13 @@ def test_unknown_tiers_and_too_many_workers_are_refused() -> None:
         explore(Ewd840.system(), SearchOptions(workers=0))
 
 
-def test_states_survive_packing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_survive_packing() -> None:
     """Packing loses nothing, whatever the width of words."""
     for bits in (64, 12, 6):
-        monkeypatch.setattr(packed_states, "WORD", bits)
         for seed in range(30):
             scalarised = scalarise(random_system(Random(seed)))
-            places = packed_states.layout(scalarised.system)
-            for state in _corners(scalarised.system):
+            places = packed_states.layout(scalarised.system, bits)
+            for state in nonempty(_corners(scalarised.system)):
                 words = places.packer([state])
                 assert places.unpack(words) == state
                 assert places.packer([state, state]) == words * 2

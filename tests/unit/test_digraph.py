@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamproof.base.options import TUNING
 from streamproof.explicit import state_graph
 from streamproof.explicit.state_graph import Digraph
 
@@ -21,17 +22,15 @@ def graph(*successors: tuple[int, ...]) -> Digraph:
     return Digraph.parse(edges, len(successors))
 
 
-def compiled(plain: Digraph) -> Digraph:
-    """The same graph, for compiled code."""
-    return Digraph(np.array(plain.offsets, dtype=np.int64), np.array(plain.targets, dtype=np.int32))
+def compiled(plain: Digraph, few_edges: int = TUNING.few_edges) -> Digraph:
+    """The same graph, for compiled code from so many edges on."""
+    return Digraph(np.array(plain.offsets, dtype=np.int64), np.array(plain.targets, dtype=np.int32), few_edges)
 
 
 def ways(plain: Digraph) -> Iterator[Digraph]:
-    """The same graph in NumPy arrays: while the first is given kernels are compiled, while the second they run as Python."""
+    """The same graph in NumPy arrays: kernels of the first are compiled, those of the second run as Python."""
     for few in (-1, len(plain.targets)):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(state_graph, "FEW", few)
-            yield compiled(plain)
+        yield compiled(plain, few)
 
 
 def find_cycle(plain: Digraph) -> list[int] | None:
@@ -167,9 +166,8 @@ def test_the_compiler_is_not_loaded_for_few_edges(monkeypatch: pytest.MonkeyPatc
     ring = compiled(graph((1,), (2,), (0,)))
     monkeypatch.setattr(state_graph, "_compiled", lambda: pytest.fail("loaded"))
     assert ring.cycle() == [0, 1, 2]
-    monkeypatch.setattr(state_graph, "FEW", 2)
     with pytest.raises(pytest.fail.Exception):
-        ring.cycle()
+        compiled(ring, 2).cycle()
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,13 +179,12 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     ring = compiled(graph((1,), (2, 3), (1,), ()))
     expected = ring.cycle(), list(ring.components()[1])
     monkeypatch.setattr(state_graph, "_compiled", missing)
-    monkeypatch.setattr(state_graph, "FEW", -1)
+    ring = compiled(ring, -1)
     assert (ring.cycle(), list(ring.components()[1])) == expected
 
 
 @pytest.mark.parametrize(("offsets", "targets"), [(np.int32, np.int32), (np.int64, np.int64)])
-def test_arrays_of_another_width_are_refused(offsets: type, targets: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_of_another_width_are_refused(offsets: type, targets: type) -> None:
     """Compiled code reads memory as it is told to."""
-    monkeypatch.setattr(state_graph, "FEW", -1)
     with pytest.raises(AssertionError, match="must be"):
-        Digraph(np.array([0, 1], dtype=offsets), np.array([0], dtype=targets)).components()
+        Digraph(np.array([0, 1], dtype=offsets), np.array([0], dtype=targets), few_edges=-1).components()

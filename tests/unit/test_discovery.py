@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from nonempty import nonempty
 from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.cubes import clause, cube_of
 from streamproof.symbolic.discovery.houdini import inductive
@@ -358,7 +359,7 @@ def test_parts_of_a_cube_are_those_of_the_state() -> None:
     )
     every = [(e, n, f) for e in sort.members for n in range(-1, 3) for f in (False, True)]
     interpreter = Interpreter(system)
-    for state in every:
+    for state in nonempty(every):
         assert [s for s in every if not interpreter.value(clause(cube_of(system, state)), s)] == [state]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from streamproof.base.errors import OutOfTime
-from streamproof.base.options import memory_of_machine, peak_bytes, resident_bytes
+from streamproof.base.options import Tuning, memory_of_machine, peak_bytes, resident_bytes
 from streamproof.explicit import SearchOptions, exploration, explore, level_search
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.system import (
@@ -254,10 +254,9 @@ def test_a_callback_may_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("tier", "finished"), [("auto", "compiled"), ("python", "python"), ("compiled", "compiled")])
-def test_the_tier_that_finishes(tier: str, finished: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tier_that_finishes(tier: str, finished: str) -> None:
     """A large search is finished by the tier that was chosen, by default by compiled code."""
-    monkeypatch.setattr(exploration, "SMALL_STATES", 50)
-    result = explore(counters(3, 9), SearchOptions(tier=tier))
+    result = explore(counters(3, 9), SearchOptions(tier=tier, tuning=Tuning(small_states=50)))
     assert (result.tier, result.counts.distinct) == (finished, 1000)
 
 
@@ -272,8 +271,7 @@ def test_code_that_does_not_get_ready(
         raise end
 
     monkeypatch.setattr(exploration, "_compile", never)
-    monkeypatch.setattr(exploration, "SMALL_STATES", 50)
-    result = explore(counters(3, 9), SearchOptions(tier=tier, **BOUNDS))
+    result = explore(counters(3, 9), SearchOptions(tier=tier, tuning=Tuning(small_states=50), **BOUNDS))
     assert (result.complete, result.stopped) == (False, stopped)
     found = _verdicts(result)
     assert {name for name, verdict in found.items() if verdict != "inconclusive"} == (

@@ -15,6 +15,7 @@ import pytest
 
 import streamproof_models
 import streamproof_specs
+from nonempty import nonempty
 from streamproof.base.errors import ModelError
 from streamproof.language.lower.sources import definition, local_names, parameters, text
 
@@ -168,9 +169,9 @@ def five(a):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_texts_are_those_of_python(path: Path) -> None:
     """Every expression of the bundled models and specifications is written as `ast.unparse` writes it, on one line."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.expr) and not isinstance(node, ast.Starred):
-            assert text(node) == " ".join(ast.unparse(node).split())
+    nodes = ast.walk(ast.parse(path.read_text()))
+    for node in nonempty(n for n in nodes if isinstance(n, ast.expr) and not isinstance(n, ast.Starred)):
+        assert text(node) == " ".join(ast.unparse(node).split())
 
 
 def test_local_names() -> None:

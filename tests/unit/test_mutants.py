@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import mutants
+from nonempty import nonempty
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = '''
@@ -72,7 +73,7 @@ def test_the_sample_is_the_same_each_time(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_each_explanation_has_a_kind_and_a_reason() -> None:
     """A line of the table names a kind, a reason, a module that exists, a definition, and two different lines."""
-    for (module, _, before, after), (kind, reason) in mutants.explanations().items():
+    for (module, _, before, after), (kind, reason) in nonempty(mutants.explanations().items()):
         assert kind in mutants.KINDS
         assert reason
         assert (ROOT / "checker" / "streamproof" / module).is_file()

@@ -20,8 +20,10 @@ from forced_spilling import Spilling
 from random_systems import random_system
 from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
+from streamproof.base.options import Tuning
+from streamproof.base.records import replace
 from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.compiled import memory, packed_states, runs, spill
+from streamproof.explicit.compiled import spill
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
@@ -97,14 +99,14 @@ def test_random_systems_spill_without_a_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int, first: int
 ) -> None:
     """Wherever memory ends and however small the pieces, with limits on states and depth: nothing differs."""
-    monkeypatch.setattr(packed_states, "WORD", bits)
+    wide = Tuning(word_bits=bits)
     systems = [(seed, random_system(Random(seed))) for seed in range(first, first + 20)]
     limits: list[dict[str, Any]] = [
         Random(seed).choice([{}, {}, {"max_states": seed + 1}, {"max_depth": 3}, {"stop_when_decided": True}])
         for seed, _ in systems
     ]
-    expected = [outcome(system, **options) for (_, system), options in zip(systems, limits, strict=True)]
-    forced = Spilling(monkeypatch)
+    expected = [outcome(system, tuning=wide, **options) for (_, system), options in zip(systems, limits, strict=True)]
+    forced = Spilling(monkeypatch, bits)
     for (seed, system), options, wanted in zip(systems, limits, expected, strict=True):
         draw = Random(seed)
         forced.after(
@@ -256,15 +258,14 @@ def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], mess
 
 
 @pytest.mark.parametrize("words", [1, 3])
-def test_runs_tell_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: int) -> None:
+def test_runs_tell_what_is_known(tmp_path: Path, words: int) -> None:
     """Membership by blocks, and merging with the first part first, against sets and dictionaries."""
-    monkeypatch.setattr(runs, "STRIDE", 4)
     draw = np.random.default_rng(7)
     for size in (0, 1, 3, 4, 5, 50, 300):
         rows = draw.integers(0, 5, size=(size, words), dtype=np.uint64) << np.uint64(56)
         rows[:, -1] += draw.integers(0, 200, size=size, dtype=np.uint64)
         keys = np.unique(keys_of(rows))
-        run = SortedRun(tmp_path, words)
+        run = SortedRun(tmp_path, words, stride=4)
         for at in range(0, len(keys), 7):
             run.append(keys[at : at + 7])
         others = draw.integers(0, 5, size=(200, words), dtype=np.uint64) << np.uint64(56)
@@ -290,13 +291,10 @@ def test_runs_tell_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_tables_grow_less_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubling would need more than is allowed; smaller steps and fuller tables hold the whole state space."""
     whole = outcome(FULL)
-    monkeypatch.setattr(memory, "FIRST_CAPACITY", 64)
-    monkeypatch.setattr(memory, "BATCH", 1)
+    small = Tuning(first_capacity=64, batch_states=1)
     monkeypatch.setattr(Budget, "allows", lambda self, more: more <= 30_000)
-    assert outcome(FULL) == whole
-    with monkeypatch.context() as without:
-        without.setattr(memory, "FRUGAL", ())
-        assert explore(FULL, SearchOptions(tier="compiled")).stopped == "memory"
+    assert outcome(FULL, tuning=small) == whole
+    assert explore(FULL, SearchOptions(tier="compiled", tuning=replace(small, frugal=()))).stopped == "memory"
 
 
 def run(*words: str, folder: Path) -> tuple[int, dict[str, Any]]:

@@ -9,6 +9,7 @@ from itertools import product
 import pytest
 import z3
 
+from nonempty import nonempty
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.theory import Bits, Integers
 from streamproof.system import (
@@ -176,7 +177,7 @@ def test_steps_are_those_of_the_interpreter_frames_included(integers: bool) -> N
     interpreter = Interpreter(system)
     encoding = Encoding(scalarise(system), integers=integers)
     step = encoding.at(encoding.all_of([encoding.wellformed, encoding.transition]), 0)
-    for state in product(values(queue), values(mode), values(k.sort)):
+    for state in nonempty(product(values(queue), values(mode), values(k.sort))):
         scalar = encoding.scalarised.encode(state)
         here = encoding.at(is_state(encoding, scalar), 0)
         assert states(encoding, encoding.all_of([here, step]), 1) == {s.state for s in interpreter.steps(state)}

@@ -60,6 +60,61 @@ def given_of(*names: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """Sizes from which the explicit engine uses another method, and sizes of its tables and pieces.
+
+    No result depends on them: tests run small systems through the code for large ones.
+    """
+
+    small_states: int = 5_000
+    """Number of states (`search.Handover`) below which generated Python finishes before the compiler is loaded (0.1 s)."""
+    many_hits: int = 500
+    """Hits of step properties after which the functions are generated again, without decided properties."""
+    large_property: int = 24
+    """Number of terms of the next state above which a property is not specialised for each instance."""
+    copied_variables: int = 8
+    """Least number of adjacent unchanged variables that are copied as one slice, for shorter source text."""
+    few_edges: int = 10_000
+    """Largest number of edges for which a kernel runs as Python also on NumPy arrays, in less time than the compiler needs to
+    be loaded."""
+    word_bits: int = 64
+    """Bits of a word of packed states, at most 64."""
+    first_capacity: int = 1 << 20
+    """Number of entries of the first hash table."""
+    frugal: tuple[tuple[float, float], ...] = (
+        (1.25, 0.75), (1.125, 0.75), (1.0, 0.8), (1.125, 0.85), (1.0, 0.85), (1.0625, 0.9), (1.0, 0.9),
+    )  # fmt: skip
+    """Growth and load factors of the table that are tried if memory does not suffice, best first; higher load factors are
+    slower."""
+    batch_states: int = 1024
+    """Largest number of states of one batch of compiled code."""
+    batch_successors: int = 1 << 16
+    """Largest number of successors of one batch of compiled code."""
+    box_bytes: int = 1 << 24
+    """Capacity of a box between two workers, in bytes of states."""
+    together: int = 1 << 21
+    """Number of known states from which several workers are faster than one, for states of one word."""
+    wide_together: int = 1 << 24
+    """The same for wider states."""
+    prefault_states: int = 1 << 21
+    """Number of known states from which a helper thread faults in memory ahead of one worker; below, it costs time."""
+    prefault_pause: float = 0.004
+    """Interval between its checks of the progress of the search, in seconds."""
+    divided_steps: int = 1 << 20
+    """Number of steps from which two threads store them."""
+    key_stride: int = 4096
+    """Distance between two keys of the sparse index of a file of states."""
+    table_cells: int = 100_000_000
+    """Largest table of constraints and SCCs."""
+    node_slice: int = 1 << 18
+    """Number of nodes of a product whose edges are looked up in it at a time."""
+
+
+TUNING = Tuning()
+"""The sizes outside tests."""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchOptions:
     """The options of one search or proof; omitted limits are unlimited or chosen by the engine.
 
@@ -104,6 +159,8 @@ class SearchOptions:
     """Maximum strength of induction."""
     query_limit: float | None = None
     """Time limit of one solver query, in seconds."""
+    tuning: Tuning = TUNING
+    """Sizes of the explicit engine's tables and pieces."""
 
     def __post_init__(self) -> None:
         for name in ("max_states", "max_depth", "time_limit", "memory", "max_violations"):

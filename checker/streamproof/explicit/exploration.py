@@ -54,8 +54,8 @@ RIVAL_BYTES = 4 * COMPILER_BYTES
 """Memory limit in bytes below which a reduced search runs without the competing full search."""
 COMPILING = "compiling the search"
 """The stage in which the code of a system is compiled."""
-SMALL_STATES, SMALL_WORK, GROWING = 5_000, 3_000_000, 500
-"""Limits (`search.Handover`) below which generated Python finishes before the compiler is loaded (0.1 s)."""
+SMALL_WORK, GROWING = 3_000_000, 500
+"""Further limits (`search.Handover`), as `Tuning.small_states`."""
 
 
 def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:
@@ -80,7 +80,7 @@ def _full(task: SearchTask) -> tuple[LevelSearch, str]:
             return _cut(Search(task), end), COMPILED
         return _finished(compiled), COMPILED
     faster = options.tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
-    handover = Handover(SMALL_STATES, SMALL_WORK, GROWING, terms_of(task.system)) if faster else None
+    handover = Handover(task.budget.tuning.small_states, SMALL_WORK, GROWING, terms_of(task.system)) if faster else None
     search = _finished(Search(task, handover))
     if search.stopped is not Stop.HANDOVER:
         return search, PYTHON

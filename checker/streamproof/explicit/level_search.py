@@ -11,7 +11,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from streamproof.base.options import DEFAULTS, SearchOptions, memory_of_machine, resident_bytes
+from streamproof.base.options import DEFAULTS, SearchOptions, Tuning, memory_of_machine, resident_bytes
 from streamproof.base.records import dataclass
 from streamproof.explicit.writer import Watch
 from streamproof.interrupts import gently, known, left
@@ -68,6 +68,11 @@ class Budget:
     def max_states(self) -> int:
         """Limit on distinct states."""
         return self.options.max_states or DEFAULT_MAX_STATES
+
+    @property
+    def tuning(self) -> Tuning:
+        """Sizes of tables and pieces."""
+        return self.options.tuning
 
     @property
     def elapsed(self) -> float:

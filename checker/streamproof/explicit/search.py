@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 BATCH_SECONDS = 0.05
 """Target time of a batch of states in seconds; limits and interrupts are checked between batches."""
-MANY_HITS = 500
-"""Number of hits of decided properties at which regenerating the functions without them is cheaper."""
 SUCCESSOR = 20
 """Cost of a successor (construction and lookup), in evaluated terms: about 1 microsecond."""
 WAITING = 0.6
@@ -151,7 +149,7 @@ class Search(LevelSearch):
         """
         if self._noted is not None and len(self._noted[2]) == len(self.seen):
             return self._noted
-        expand = expander(self.system, (), edges=False, graph=True)
+        expand = expander(self.system, (), edges=False, graph=True, tuning=self.budget.tuning)
         steps = array("i"), array("i"), array("i")
         number = 0
         for batch in batches(self.seen):
@@ -185,6 +183,7 @@ class Search(LevelSearch):
             path=lambda number: path_to(self.parent, number),
             evaluate=lambda conditions: _evaluate(self.system, conditions, self.seen, self.known),
             evaluate_steps=evaluate_steps,
+            tuning=self.budget.tuning,
         )
 
     def run(self) -> None:
@@ -289,7 +288,7 @@ class Search(LevelSearch):
     def _outdated(self, hits: Sequence[StepHit] | Sequence[Hit]) -> bool:
         """Whether regenerating the functions without decided properties is cheaper than their further hits."""
         self._reported_hits += len(hits)
-        return self._reported_hits > MANY_HITS
+        return self._reported_hits > self.budget.tuning.many_hits
 
     def _decide(self, number: int, event: SearchEvent) -> None:
         (self._mistakes if event.mistake else self.events).setdefault(number, event)
@@ -314,7 +313,8 @@ class Search(LevelSearch):
         begun = time.perf_counter()
         edges = any(p.kind is Kind.TERMINATION for p in self.properties)
         with abruptly():
-            self._expand = expander(self.system, self._open(Kind.STEP), edges=edges, graph=self._wants_graph)
+            steps, tuning = self._open(Kind.STEP), self.budget.tuning
+            self._expand = expander(self.system, steps, edges=edges, graph=self._wants_graph, tuning=tuning)
         self._reported_hits = 0
         self.compile_seconds += time.perf_counter() - begun
 

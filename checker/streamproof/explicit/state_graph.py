@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from streamproof.base.options import TUNING, Tuning
 from streamproof.base.records import dataclass
 from streamproof.system.expr import Expr
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
     from streamproof.explicit.kernel_builtins import bytes_, halves, word, words
     from streamproof.explicit.native_code import Module
-
-FEW = 10_000
-"""The largest number of edges for which a kernel runs as Python also on NumPy arrays: in less time than the compiler takes
-to be loaded."""
 
 Numbers: TypeAlias = "array[int] | npt.NDArray[np.integer[Any] | np.bool_]"
 Truths: TypeAlias = "npt.NDArray[np.bool_]"
@@ -129,6 +126,8 @@ class Digraph:
     """64-bit integers."""
     targets: Numbers
     """32-bit integers."""
+    few_edges: int = TUNING.few_edges
+    """The largest number of edges for which kernels run as Python also on NumPy arrays."""
 
     @classmethod
     def parse(cls, edges: array[int], nodes: int) -> Digraph:
@@ -207,11 +206,11 @@ class Digraph:
         return np.zeros(count, dtype=kind)
 
     def _run(self, kernel: Callable[..., int], *arguments: Numbers | int) -> int:
-        """Run a kernel on this graph: compiled if it is in NumPy arrays of more than `FEW` edges and llvmlite is installed,
-        else as Python."""
+        """Run a kernel on this graph: compiled if it is in NumPy arrays of more than `few_edges` edges and llvmlite is
+        installed, else as Python."""
         whole = (self.offsets, self.targets, *arguments)
         try:
-            if not isinstance(self.targets, array) and len(self.targets) > FEW:
+            if not isinstance(self.targets, array) and len(self.targets) > self.few_edges:
                 return _compiled().function(kernel.__name__, len(whole))(*_addresses(kernel, whole))
         except ImportError:
             pass
@@ -272,6 +271,7 @@ class StateGraph:
     """Evaluates terms of one state in all states."""
     evaluate_steps: Callable[[Sequence[Expr]], Truths]
     """Evaluates terms of a state and its successor in all steps."""
+    tuning: Tuning = TUNING
 
     @property
     def states(self) -> int:
@@ -291,7 +291,7 @@ class StateGraph:
     @property
     def digraph(self) -> Digraph:
         """The states and steps, without their terms."""
-        return Digraph(self.offsets, self.targets)
+        return Digraph(self.offsets, self.targets, self.tuning.few_edges)
 
 
 def sources(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

@@ -25,6 +25,7 @@ from contextlib import ExitStack
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
+from streamproof.base.options import TUNING, Tuning
 from streamproof.base.records import dataclass
 from streamproof.explicit.writer import Writer, load, local_names, shared, unpacking
 from streamproof.system import build as b
@@ -66,17 +67,12 @@ Expand: TypeAlias = Callable[
 predecessors, edges and broken step properties; stops early once more than the given number of states are known. The last
 argument receives the steps; None: steps are not recorded. Returns the fields of a `Batch`."""
 
-RUN = 8
-"""Least number of adjacent unchanged variables that are copied as one slice, for shorter source text."""
 GROUPING_LIMIT = 40
 """Nesting of shared guards in the generated source; Python's own limit on indentation is 100."""
 
 
 Judge: TypeAlias = Callable[[State, State], int]
 """Called with a state and its successor: 0 if the step satisfies the property, 1 if not, 2 at an evaluation error."""
-
-LARGE = 24
-"""Number of terms of the next state above which a property is not specialised for each instance."""
 
 
 class StepClaim:
@@ -91,8 +87,8 @@ class StepClaim:
         self._mistake, self._broken = b.or_(check.condition for check in prop.checks), b.not_(prop.expr)
         terms = set(e.subterms(self._mistake, self._broken))
         self._unmoved = {term: term for term in _of_one_state(self._mistake, self._broken)}
-        self.large = len(terms) - len(self._unmoved) > LARGE
-        """Whether the property is evaluated by a function of its own."""
+        self.terms_after = len(terms) - len(self._unmoved)
+        """Number of terms of the next state."""
         self._then = [(at, term) for at, v in enumerate(system.variables) if (term := b.next_(v.name, v.sort)) in terms]
         self._known: dict[tuple[Expr, ...], tuple[Expr, Expr]] = {}
 
@@ -164,10 +160,10 @@ class Rule:
         return (*self.guard, self.faults, *self.after, *(term for _, *terms in self.steps for term in terms))
 
 
-def rules_of(system: System, steps: Sequence[tuple[int, Property]], *, apart: bool = False) -> list[Rule]:
+def rules_of(system: System, steps: Sequence[tuple[int, Property]], *, apart: int | None = None) -> list[Rule]:
     """The rules of all instances of a simplified scalar system, with the numbered step properties that each may break.
 
-    `apart`: large properties are evaluated by a function of their own for most instances.
+    `apart`: properties with more terms of the next state are evaluated by a function of their own for most instances.
     """
     now = [b.var(v.name, v.sort) for v in system.variables]
     claims = [StepClaim(system, number, prop) for number, prop in steps]
@@ -181,6 +177,7 @@ def expander(
     edges: bool,
     graph: bool = False,
     canonical: Callable[[State], State] | None = None,
+    tuning: Tuning = TUNING,
 ) -> Expand:
     """The successor function of a simplified scalar system; it also checks the numbered step properties.
 
@@ -188,11 +185,11 @@ def expander(
     it can also record the steps. With `canonical`, states are canonical representatives; each successor is replaced by its
     representative after its step is checked.
     """
-    rules = rules_of(system, steps, apart=True)
+    rules = rules_of(system, steps, apart=tuning.large_property)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
     faults = b.or_(check.condition for i in system.instances for check in i.guard_checks)
     writer = Writer(local_names(system))
-    style = _Style(tuple(b.var(v.name, v.sort) for v in system.variables), edges, graph, canonical is not None)
+    style = _Style(tuple(b.var(v.name, v.sort) for v in system.variables), edges, graph, canonical is not None, tuning)
     with writer.block("def expand(_states, _number, _seen, _new, _parents, _edges, _hits, _limit, _steps):"):
         writer.line("_put = _seen.setdefault; _add = _new.append; _parent = _parents.append; _edge = _edges.append")
         writer.line("_known = len(_seen); _first = _number; _least = 1 << 60; _most = 0; _stuck = _faulty = -1")
@@ -223,7 +220,12 @@ def expander(
 
 
 def _rule(
-    system: System, number: int, instance: Instance, before: Sequence[Expr], claims: Sequence[StepClaim], apart: bool
+    system: System,
+    number: int,
+    instance: Instance,
+    before: Sequence[Expr],
+    claims: Sequence[StepClaim],
+    apart: int | None,
 ) -> Rule:
     """The rule of an instance; `before` has the variables of the system."""
     guard: list[Expr] = []
@@ -233,7 +235,8 @@ def _rule(
         guard.extend(rest.args if isinstance(rest, e.And) else (rest,))
     updates = dict(instance.updates)
     after = [updates.get(v.name, term) for v, term in zip(system.variables, before, strict=True)]
-    called = [claim.number for claim in claims if apart and claim.large and claim.moved(before, after)]
+    large = [claim for claim in claims if apart is not None and claim.terms_after > apart]
+    called = [claim.number for claim in large if claim.moved(before, after)]
     specialised: list[tuple[int, Expr, Expr]] = []
     for claim in claims:
         if claim.number not in called:
@@ -277,6 +280,7 @@ class _Style:
     edges: bool
     graph: bool
     represent: bool
+    tuning: Tuning
 
 
 def _rules(writer: Writer, rules: Sequence[PendingRule], leading: set[Expr], style: _Style) -> None:
@@ -305,7 +309,7 @@ def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr
             with writer.block(f"if {writer.term(rule.faults, common)}:"):
                 _fail(writer)
         if rule.changes:
-            writer.line(f"_next = {_display(writer, rule, common, style.variables)}")
+            writer.line(f"_next = {_display(writer, rule, common, style)}")
             if style.represent:  # a state that is known is a representative
                 writer.line("if _next not in _seen: _next = _canonical(_next)")
             writer.line("_at = _put(_next, _known)")
@@ -326,13 +330,13 @@ def _write(writer: Writer, rule: Rule, guard: tuple[Expr, ...], common: set[Expr
             writer.line(f"if _broken: _hits.append(({k}, _number, {rule.number}, _broken > 1))")
 
 
-def _display(writer: Writer, rule: Rule, common: set[Expr], variables: tuple[Expr, ...]) -> str:
+def _display(writer: Writer, rule: Rule, common: set[Expr], style: _Style) -> str:
     """The tuple display of the next state."""
     text: list[str] = []
     at = 0
-    for same, run in groupby(zip(rule.after, variables, strict=True), lambda pair: pair[0] is pair[1]):
+    for same, run in groupby(zip(rule.after, style.variables, strict=True), lambda pair: pair[0] is pair[1]):
         terms = [term for term, _ in run]
-        if same and len(terms) >= RUN:
+        if same and len(terms) >= style.tuning.copied_variables:
             text.append(f"*_state[{at}:{at + len(terms)}]")
         else:
             text += [writer.term(term, common) for term in terms]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nonempty import nonempty
 from shares import share
 from streamproof.any.certify import solvers
 from streamproof.any.certify import verifier as verifier_any
@@ -221,12 +222,11 @@ def test_formulas_survive_as_data(bundled: Any, certified: Any, small: Any) -> N
     """A condition read from its data is the same term; a reader's text of it has its names."""
     for name in ("WholeArrays", "TokenRing", "Composite", "Branches"):
         parametric = small(name)
-        for prop in parametric.system.properties:
-            if prop.kind.value == "invariant":
-                data = json.loads(json.dumps(condition_data(prop.expr)))
-                again = condition_of(parametric, data)
-                assert condition_data(again) == data
-                assert readable(again)
+        for prop in nonempty(p for p in parametric.system.properties if p.kind.value == "invariant"):
+            data = json.loads(json.dumps(condition_data(prop.expr)))
+            again = condition_of(parametric, data)
+            assert condition_data(again) == data
+            assert readable(again)
 
 
 def test_a_claim_that_fails_is_refuted_at_a_small_size(small: Any) -> None:

@@ -25,8 +25,6 @@ from streamproof.system.model import System
 
 CHUNK = 1 << 16
 """Number of states whose conditions are evaluated at a time."""
-DIVIDED = 1 << 20
-"""Number of steps from which two threads write them."""
 BUFFERS = ("OUT", "ACTIONS", "ENDS", "HASHES", "KEPT", "RECENT", "SCRATCH")
 """Memory of each thread, in bytes."""
 
@@ -126,6 +124,7 @@ def state_graph(search: Expanded) -> StateGraph:
         path=lambda number: path_to(search.parent, number),
         evaluate=lambda conditions: _evaluate(search, conditions),
         evaluate_steps=lambda conditions: _evaluate_steps(search, conditions, sources(ends), after),
+        tuning=search.budget.tuning,
     )
 
 
@@ -169,7 +168,7 @@ def _spans(search: Expanded, looked_at: int, steps: int) -> list[tuple[int, int,
     The number of steps before a state is known at the ends of levels if every step was counted and leads to a known state.
     """
     whole = [(0, looked_at, 0)]
-    if search.threads == 1 or steps < DIVIDED or search.stopped or search.known != looked_at:
+    if search.threads == 1 or steps < search.budget.tuning.divided_steps or search.stopped or search.known != looked_at:
         return whole
     # Both ranges are whole levels: their states were expanded in this order, and `passed` has the exact number of steps
     # before.

@@ -115,8 +115,6 @@ class WordBlock:
         return self._words[start:end]
 
 
-PAUSE = 0.004
-"""Interval between two checks of the progress of the search, in seconds."""
 PIECE = 1 << 21
 """Bytes faulted in at a time: a large page."""
 AHEAD_LEAST, AHEAD_MOST = PIECE, 1 << 25
@@ -158,7 +156,7 @@ class Prefault:
             while True:
                 for address, end in self._coming():
                     self._touch(address, end)
-                if self._over.wait(PAUSE):
+                if self._over.wait(self._budget.tuning.prefault_pause):
                     return
         except SystemFailure:
             return  # harmless: pages are then allocated on first touch
@@ -174,13 +172,10 @@ class Prefault:
             at = self._ready[address] = at + PIECE
 
 
-FIRST_CAPACITY = 1 << 20
-"""Number of entries of the first table; doubled up to `DOUBLING`, then increased by half."""
 DOUBLING = 1 << 24
+"""Number of entries up to which the table is doubled; then it is increased by half."""
 LOAD = 0.75
 """Load factor above which the table grows."""
-FRUGAL = ((1.25, LOAD), (1.125, LOAD), (1.0, 0.8), (1.125, 0.85), (1.0, 0.85), (1.0625, 0.9), (1.0, 0.9))
-"""Growth and load factors that are tried if memory does not suffice, best first; higher load factors are slower."""
 SLACK = 1 << 18
 """Number of slack slots behind the table's end: more than the overflow of one batch."""
 
@@ -240,9 +235,13 @@ class StateTable:
             LOG=self._log.address,
             PARENTS=self._parents.address,
             SCRATCH=self._scratch.address,
-            CAPACITY=FIRST_CAPACITY,
-            ROOM=int(FIRST_CAPACITY * LOAD),
+            **self._first(),
         )
+
+    def _first(self) -> dict[str, int]:
+        """The size of the first table."""
+        capacity = self._budget.tuning.first_capacity
+        return {"CAPACITY": capacity, "ROOM": int(capacity * LOAD)}
 
     def set(self, **values: int) -> None:
         """Write words of the control block, by name."""
@@ -302,7 +301,7 @@ class StateTable:
         """Rebuild the entries after `forget_entries`. Raises `TooLarge` if they exceed the memory limit."""
         states, expanded = self.count, self.next
         self._entries = Reserve(self._budget.max_bytes or (1 << 36), huge=True)
-        self.set(TABLE=self._entries.address, CAPACITY=FIRST_CAPACITY, ROOM=int(FIRST_CAPACITY * LOAD), COUNT=0)
+        self.set(TABLE=self._entries.address, COUNT=0, **self._first())
         self.reserve(states, fixed)
         self.enter(states, expanded, fixed)
 
@@ -341,7 +340,10 @@ class StateTable:
         wanted = capacity
         while needed > wanted * LOAD:
             wanted = wanted * 2 if wanted < DOUBLING else wanted // 2 * 3
-        for size, load in ((wanted, LOAD), *((int(capacity * factor), load) for factor, load in FRUGAL)):
+        for size, load in (
+            (wanted, LOAD),
+            *((int(capacity * factor), load) for factor, load in self._budget.tuning.frugal),
+        ):
             if needed <= int(size * load) and self._affordable(size, load, capacity):
                 if size > capacity:
                     fixed.function("grow", 4)(self.control.address, capacity, size, SLACK)
@@ -363,12 +365,6 @@ class StateTable:
             self._parents.close()
 
 
-OUT_SPACE = 1 << 16
-"""Largest number of successors of one batch."""
-BATCH = 1024
-"""Largest number of states of one batch."""
-
-
 class Worker:
     """A table and the buffers for expanding states: alone, or one of several that share the log of `lender`."""
 
@@ -387,8 +383,15 @@ class Worker:
         self.table = StateTable(words, budget, of, lender)
         self.facts = WordBlock(facts.fresh())
         self.news = WordBlock([0] * facts.instances)
-        room = OUT_SPACE + degree
-        sizes = {"OUT": 8 * words * room, "ACTIONS": 2 * room, "ENDS": 4 * BATCH, "HASHES": 8 * room, "KEPT": 8 * room}
+        tuning = budget.tuning
+        room = tuning.batch_successors + degree
+        sizes = {
+            "OUT": 8 * words * room,
+            "ACTIONS": 2 * room,
+            "ENDS": 4 * tuning.batch_states,
+            "HASHES": 8 * room,
+            "KEPT": 8 * room,
+        }
         sizes["RECENT"] = 8 * words * RECENT_STATES
         self._buffers = {name: Reserve(size + (1 << 16)) for name, size in sizes.items()}
         self.table.set(
@@ -396,7 +399,7 @@ class Worker:
             FACTS=self.facts.address,
             EXPAND=expand,
             NEWS=self.news.address,
-            BATCH=max(1, min(BATCH, OUT_SPACE // degree)),
+            BATCH=max(1, min(tuning.batch_states, tuning.batch_successors // degree)),
             DEGREE=degree,
             ME=me,
         )

@@ -89,7 +89,7 @@ class Layout:
         return tuple(f.value((words[f.word] & f.mask) >> f.shift) for f in self.fields.values())
 
 
-def layout(system: System) -> Layout:
+def layout(system: System, word_bits: int = WORD) -> Layout:
     """The packed layout of a scalar system: one bit field of minimal size per variable.
 
     Variables keep their order; each is placed in the first word with room for it, so that variables that change together are
@@ -97,14 +97,14 @@ def layout(system: System) -> Layout:
     """
     sizes = {v.name: max(cardinality(v.sort) - 1, 0).bit_length() for v in system.variables}
     total = sum(sizes.values())
-    free = [WORD - 1]
+    free = [word_bits - 1]
     fields: dict[str, BitField] = {}
     for v in system.variables:
         bits = sizes[v.name]
         word = next((at for at, room in enumerate(free) if room >= bits), len(free))
         if word == len(free):
-            free.append(WORD)
-        start = (WORD if word else WORD - 1) - free[word]
+            free.append(word_bits)
+        start = (word_bits if word else word_bits - 1) - free[word]
         free[word] -= bits
         low = v.sort.lo if isinstance(v.sort, RangeSort) else 0
         fields[v.name] = BitField(v.sort, word, start, bits, low)  # type: ignore[arg-type]

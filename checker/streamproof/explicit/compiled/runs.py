@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from streamproof.base.options import TUNING
 from streamproof.base.records import dataclass
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 
-STRIDE = 4096
-"""Distance between two keys of the sparse index in memory."""
 NEAR = 4
 """Largest distance, in strides, of blocks that are read together."""
 
@@ -40,7 +39,9 @@ def keys_of(states: Array) -> Array:
 class SortedRun:
     """Distinct keys in ascending order."""
 
-    def __init__(self, folder: Path, words: int) -> None:
+    def __init__(self, folder: Path, words: int, stride: int = TUNING.key_stride) -> None:
+        """`stride`: distance between two keys of the sparse index in memory."""
+        self._stride = stride
         self._keys = SpillFile(folder, key_kind(words))
         self._parts: list[Array] = []
         self._fences: Array | None = None
@@ -52,7 +53,7 @@ class SortedRun:
 
     def append(self, keys: Array) -> None:
         """Append sorted keys, larger than all present ones."""
-        self._parts.append(keys[-self.count % STRIDE :: STRIDE].copy())
+        self._parts.append(keys[-self.count % self._stride :: self._stride].copy())
         self._keys.append(keys)
         self._fences = None
 
@@ -73,10 +74,10 @@ class SortedRun:
         while first < len(keys):
             # Extend the read while the next block is near and the limit is not reached.
             start = int(blocks[first])
-            last = int(np.searchsorted(blocks, start + max(NEAR, most // STRIDE), side="left"))
+            last = int(np.searchsorted(blocks, start + max(NEAR, most // self._stride), side="left"))
             gaps = np.flatnonzero(np.diff(blocks[first:last]) > NEAR)
             last = first + int(gaps[0]) + 1 if len(gaps) else last
-            there = self.read(start * STRIDE, min(self.count, (int(blocks[last - 1]) + 1) * STRIDE))
+            there = self.read(start * self._stride, min(self.count, (int(blocks[last - 1]) + 1) * self._stride))
             wanted = keys[first:last]
             at = np.searchsorted(there, wanted)
             at[at == len(there)] = 0
@@ -153,9 +154,8 @@ def merged(parts: Sequence[RunPart], size: int) -> Iterator[tuple[Array, Array, 
         yield keys, which, notes
 
 
-def joined(folder: Path, words: int, runs: Sequence[SortedRun], size: int) -> SortedRun:
-    """One run with the keys of all `runs`; closes them."""
-    result = SortedRun(folder, words)
+def joined(result: SortedRun, runs: Sequence[SortedRun], size: int) -> SortedRun:
+    """The empty run `result`, with the keys of all `runs`; closes them."""
     for keys, _, _ in merged([RunPart(run, 0, run.count) for run in runs], size):
         result.append(keys)
     for run in runs:

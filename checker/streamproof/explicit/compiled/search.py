@@ -43,10 +43,6 @@ MOST_BATCHES = 1 << 20
 """Largest number of batches per call of compiled code."""
 BLOCK = 1 << 18
 """Number of states per call of compiled code in a pass over all states."""
-TOGETHER, WIDE_TOGETHER = 1 << 21, 1 << 24
-"""Number of known states from which several workers are faster than one: for states of one word; for wider states."""
-READY_FROM = 1 << 21
-"""Number of known states from which a helper thread faults in memory ahead of one worker; below, it costs time."""
 AT_ONCE = 32
 """Number of thresholds tested in one pass over the states."""
 SLICE_SECONDS = 0.1
@@ -65,7 +61,7 @@ class CompiledSearch(LevelSearch):
         self.passed: list[tuple[int, int]] = []
         """At the end of each level: number of expanded states, and number of their steps."""
         begun = time.perf_counter()
-        self.layout: Layout = layout(self.system)
+        self.layout: Layout = layout(self.system, self.budget.tuning.word_bits)
         self._steps = [(k, p) for k, p in enumerate(self.properties) if p.kind is Kind.STEP]
         self._facts = StepCounters(len(self.system.instances), len(self._steps))
         self.fixed = fixed_code(self.layout.words)
@@ -74,8 +70,9 @@ class CompiledSearch(LevelSearch):
         # A second pass also needs the self-loops: the same code serves both.
         self._all_steps = any(p.kind in (Kind.TERMINATION, Kind.TEMPORAL) for p in self.properties)
         # Several workers split the table; the second pass needs it whole.
+        tuning = self.budget.tuning
         late = self.layout.words > 1 or self._all_steps
-        self.together = together or (WIDE_TOGETHER if late else TOGETHER)
+        self.together = together or (tuning.wide_together if late else tuning.together)
         code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
         self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
         if watching:
@@ -311,7 +308,7 @@ class CompiledSearch(LevelSearch):
         if self._team is None and self.threads > 1:
             if known >= self.together:
                 self._gather_team()
-            elif self._ahead is None and known >= READY_FROM:
+            elif self._ahead is None and known >= self.budget.tuning.prefault_states:
                 self._ahead = Prefault(self.worker.table.coming, self.budget)
         if self._team is not None:
             self._together(self._team)

@@ -42,13 +42,17 @@ NO_PARENT = 0xFFFFFFFF
 class Disk:
     """The known states on disk."""
 
-    def __init__(self, folder: Path, words: int) -> None:
+    def __init__(self, folder: Path, words: int, stride: int) -> None:
+        self._stride = stride
         self._folder = folder
         self._words = words
         self.log = SpillFile(folder, np.uint64, words)
         self.parents = SpillFile(folder, np.uint32)
         self._runs: list[SortedRun] = []
         self._indexed = 0
+
+    def _run(self) -> SortedRun:
+        return SortedRun(self._folder, self._words, self._stride)
 
     @property
     def count(self) -> int:
@@ -73,7 +77,7 @@ class Disk:
     def index(self, size: int, merge: int) -> None:
         """Add the states that are in no run to runs, `size` at a time."""
         for at, states in self.pieces(self._indexed, size):
-            run = SortedRun(self._folder, self._words)
+            run = self._run()
             run.append(np.sort(keys_of(states)))
             self._enter(run, at + len(states), merge)
 
@@ -86,7 +90,7 @@ class Disk:
         spool = SpillFile(self._folder, np.uint32)
         counts = [0] * len(found.fills)
         size = max(16, merge // max(1, len(found.fills)))
-        run = SortedRun(self._folder, self._words)
+        run = self._run()
         total = 0
         parts = [RunPart(found.keys, first, last, found.places) for first, last in found.fills]
         for keys, which, places in merged(parts, size):
@@ -112,7 +116,7 @@ class Disk:
         self._indexed = indexed
         self._runs.append(run)
         while len(self._runs) > 1 and self._runs[-2].count < 2 * self._runs[-1].count:
-            self._runs[-2:] = [joined(self._folder, self._words, self._runs[-2:], max(16, merge // 2))]
+            self._runs[-2:] = [joined(self._run(), self._runs[-2:], max(16, merge // 2))]
 
 
 class SpillingSearch(CompiledSearch):
@@ -232,7 +236,7 @@ class SpillingSearch(CompiledSearch):
         held = 8 * table.slots + (8 * words + 4) * table.count
         if resident_bytes() - held + CODE_BYTES + LEAST_ROOM > most:
             return False
-        disk = Disk(self.folder, words)
+        disk = Disk(self.folder, words, self.budget.tuning.key_stride)
         for first in range(0, count, 1 << 16):
             last = min(count, first + (1 << 16))
             states = np.frombuffer(table.stored(0, first, last), dtype=np.uint64).reshape(-1, words)

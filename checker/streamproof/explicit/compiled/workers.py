@@ -21,8 +21,6 @@ from streamproof.explicit.level_search import Budget
 T = TypeVar("T")
 R = TypeVar("R")
 
-BOX_BYTES = 1 << 24
-"""Capacity of a box, in bytes of states."""
 SLACK_BYTES = 1 << 16
 PLACES = 6
 """Number of words of a box descriptor (`search_kernels.scatter`)."""
@@ -31,11 +29,11 @@ PLACES = 6
 class TeamMember:
     """A worker with its boxes."""
 
-    def __init__(self, me: int, of: int, words: int, worker: Worker) -> None:
+    def __init__(self, me: int, of: int, words: int, worker: Worker, box_bytes: int) -> None:
         self.worker = worker
         self.me = me
         degree = worker.table.value("DEGREE")
-        space = max(degree, BOX_BYTES // (8 * words))
+        space = max(degree, box_bytes // (8 * words))
         widths = (8 * words, 4, 2, 4, 8)
         self._parts = [[Reserve(space * width + SLACK_BYTES) for width in widths] for _ in range(of)]
         self._hashes = Reserve(space * 8 + SLACK_BYTES)
@@ -88,7 +86,13 @@ class Workers:
         self._fixed = fixed_code(words, threads)
         self._degree = table.value("DEGREE")
         self.members = [
-            TeamMember(me, threads, words, Worker(words, budget, facts, expand, me=me, of=threads, lender=table))
+            TeamMember(
+                me,
+                threads,
+                words,
+                Worker(words, budget, facts, expand, me=me, of=threads, lender=table),
+                budget.tuning.box_bytes,
+            )
             for me in range(threads)
         ]
         self._pool = ThreadPoolExecutor(threads - 1)

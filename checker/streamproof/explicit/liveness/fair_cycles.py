@@ -47,12 +47,6 @@ from streamproof.transform.flatten import Rewriter
 if TYPE_CHECKING:
     from streamproof.explicit.witness import Witnesses
 
-SLICE = 1 << 18
-"""Number of nodes whose edges are evaluated at a time."""
-
-LARGEST_TABLE = 100_000_000
-"""Largest size of the table of constraints taken per SCC, in entries."""
-
 
 def fair_components(
     fair: FairGraph, automaton: BuchiAutomaton, scc: Scc, labels: Labels, start: Product
@@ -144,13 +138,14 @@ def _taken(fair: FairGraph, product: Product, of: Numbers, larger: Mask) -> list
     names = np.cumsum(larger, dtype=np.int32) - np.int32(1)
     size = int(names[-1]) + 1
     found: list[tuple[int, Mask]] = []
-    for first in range(0, count, max(1, LARGEST_TABLE // size)):
-        table = np.zeros((min(max(1, LARGEST_TABLE // size), count - first), size), dtype=np.bool_)
+    rows, piece = max(1, fair.graph.tuning.table_cells // size), fair.graph.tuning.node_slice
+    for first in range(0, count, rows):
+        table = np.zeros((min(rows, count - first), size), dtype=np.bool_)
         # Invariant: the table has True for each constraint and component with an inner edge among the nodes before.
-        for node in range(0, product.nodes, SLICE):
-            offsets = product.offsets[node : node + SLICE + 1]
+        for node in range(0, product.nodes, piece):
+            offsets = product.offsets[node : node + piece + 1]
             edges = slice(offsets[0], offsets[-1])
-            homes, taken = np.repeat(of[node : node + SLICE], np.diff(offsets)), product.taken[edges]
+            homes, taken = np.repeat(of[node : node + piece], np.diff(offsets)), product.taken[edges]
             inside = homes == of[product.targets[edges]]
             inside &= (taken >= first) & (taken < first + len(table))
             table[taken[inside] - first, names[homes[inside]]] = True

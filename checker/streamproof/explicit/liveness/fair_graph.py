@@ -156,6 +156,8 @@ class Product:
     targets: Numbers
     taken: Constraints
     """Per edge, the fairness constraint that it takes; -1 for edges that change only the automaton state."""
+    few_edges: int
+    """As of `Digraph`."""
 
     @property
     def nodes(self) -> int:
@@ -165,7 +167,7 @@ class Product:
     @property
     def digraph(self) -> Digraph:
         """The nodes and edges, without labels."""
-        return Digraph(self.offsets, self.targets)
+        return Digraph(self.offsets, self.targets, self.few_edges)
 
     @property
     def sources(self) -> Numbers:
@@ -179,7 +181,12 @@ class Product:
         inside &= gather(kept, self.targets)
         offsets = _fewer(self.offsets, inside, kept)
         return Product(
-            self.state[kept], self.reader[kept], offsets, gather(names, self.targets[inside]), self.taken[inside]
+            self.state[kept],
+            self.reader[kept],
+            offsets,
+            gather(names, self.targets[inside]),
+            self.taken[inside],
+            self.few_edges,
         )
 
 
@@ -188,6 +195,7 @@ def product(fair: FairGraph, automaton: BuchiAutomaton, readers: Sequence[int], 
 
     Nodes are ordered by automaton state, then by state. Raises `TooLarge` for more edges than can be numbered.
     """
+    few = fair.graph.tuning.few_edges
     names = np.full((len(readers), fair.states), -1, dtype=np.int32)
     total = 0
     for at, mask in enumerate(inside):
@@ -198,11 +206,11 @@ def product(fair: FairGraph, automaton: BuchiAutomaton, readers: Sequence[int], 
     reader = np.concatenate([np.full(np.count_nonzero(m), r, np.int16) for r, m in zip(readers, inside, strict=True)])
     if len(readers) == 1:
         if inside[0].all():
-            return Product(state, reader, fair.offsets, fair.targets, fair.taken)
+            return Product(state, reader, fair.offsets, fair.targets, fair.taken, few)
         kept = gather(inside[0], fair.sources)
         kept &= gather(inside[0], fair.targets)
         offsets = _fewer(fair.offsets, kept, inside[0])
-        return Product(state, reader, offsets, gather(names[0], fair.targets[kept]), fair.taken[kept])
+        return Product(state, reader, offsets, gather(names[0], fair.targets[kept]), fair.taken[kept], few)
     before, targets, taken = [], [], []
     for at, one in enumerate(readers):
         for to, other in enumerate(readers):
@@ -222,7 +230,7 @@ def product(fair: FairGraph, automaton: BuchiAutomaton, readers: Sequence[int], 
     order = np.argsort(whole, kind="stable")
     offsets = np.zeros(total + 1, dtype=np.int64)
     np.cumsum(np.bincount(whole, minlength=total), out=offsets[1:])
-    return Product(state, reader, offsets, np.concatenate(targets)[order], np.concatenate(taken)[order])
+    return Product(state, reader, offsets, np.concatenate(targets)[order], np.concatenate(taken)[order], few)
 
 
 def _fewer(offsets: npt.NDArray[np.signedinteger[Any]], edges: Mask, nodes: Mask) -> npt.NDArray[np.int64]:

@@ -55,7 +55,9 @@ class StepMonitors:
         every = np.arange(graph.states << width, dtype=np.int32)
         offsets, steps = _edges(graph.offsets, every >> width)
         targets = gather(goals, steps) ^ np.repeat(every & (1 << width) - 1, np.diff(offsets))
-        order, before = Digraph(offsets, targets).reached(every[: graph.initial << width : 1 << width])
+        order, before = Digraph(offsets, targets, graph.tuning.few_edges).reached(
+            every[: graph.initial << width : 1 << width]
+        )
         number = np.full(len(every), -1, dtype=np.int32)
         number[order] = np.arange(len(order), dtype=np.int32)
         parents = np.where(before[order] < 0, -1, number[before[order]])
@@ -78,6 +80,7 @@ class StepMonitors:
             lambda node: path_to(lambda at: int(parents[at]), node),
             evaluate,
             graph.evaluate_steps,
+            graph.tuning,
         )
         return made, turned(claim, names), original
 

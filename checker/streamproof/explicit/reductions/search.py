@@ -56,7 +56,8 @@ class ReducedSearch(Search):
         canonical = None if self.plan.symmetry is None else self.plan.symmetry.canonical
         steps = self._open(Kind.STEP)
         if self.plan.stubborn is None:
-            self._expand = expander(self.system, steps, edges=edges, canonical=canonical)
+            tuning = self.budget.tuning
+            self._expand = expander(self.system, steps, edges=edges, canonical=canonical, tuning=tuning)
         else:
             self._still_open()
             self._expand = reduced_expander(self.system, steps, self.plan.stubborn, edges=edges, canonical=canonical)
