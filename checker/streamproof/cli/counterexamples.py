@@ -19,12 +19,13 @@ from streamproof.base.text import visible
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.replay import confirmed
-from streamproof.cli.selection import Selection, json_option
+from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.engines.registry import CHECKS
 from streamproof.exchange.itf.reading import read_meta
 from streamproof.exchange.itf.writing import itf_text
 from streamproof.model_registry import bundled, find
+from streamproof.selection import Selection
 from streamproof.system.model import System, parameter_json
 from streamproof.system.verdict import Verdict
 

@@ -19,15 +19,7 @@ from streamproof.base.text import inner
 from streamproof.cli.beside import cautioned
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
-from streamproof.cli.selection import (
-    Selection,
-    json_option,
-    model_options,
-    number_option,
-    property_option,
-    select,
-    timeout_option,
-)
+from streamproof.cli.selection import json_option, model_options, number_option, property_option, timeout_option
 from streamproof.cli.verbs import Verb
 from streamproof.engines.registry import CHECKS, explored
 from streamproof.exchange.drawings.dot import MAX_STATES, render_svg, search_dot, trace_dot
@@ -37,6 +29,7 @@ from streamproof.exchange.promela.model import Promela, promela
 from streamproof.exchange.smt.chc import chc
 from streamproof.exchange.smt.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla.module import Tla, export
+from streamproof.selection import Selection, select
 from streamproof.system.model import Kind, System, parameter_json
 from streamproof.system.verdict import Verdict
 from streamproof.traces.replay import replay_labels

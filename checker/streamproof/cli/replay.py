@@ -10,18 +10,11 @@ import click
 
 from streamproof.base.errors import Exit, InputError, StreamproofError, UsageError
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import (
-    Selection,
-    complete_models,
-    complete_properties,
-    complete_variants,
-    expect_once,
-    json_option,
-    select,
-)
+from streamproof.cli.selection import complete_models, complete_properties, complete_variants, json_option
 from streamproof.cli.verbs import Verb
 from streamproof.language.declare.declarations import parameter_types
 from streamproof.model_registry import Target, titled, unknown
+from streamproof.selection import Selection, expect_once, select
 from streamproof.system.model import Kind, Property, System, parameter_json
 from streamproof.system.verdict import Trace
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from streamproof.base.errors import StreamproofError, UsageError
+from streamproof.base.options import WALK_STEPS, WALKS
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import Status, expect_json_writable
@@ -21,11 +22,11 @@ from streamproof.cli.selection import (
     model_options,
     number_option,
     property_option,
-    select,
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
-from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
+from streamproof.explicit.simulation import WALKED, Simulation, simulate
+from streamproof.selection import select
 from streamproof.system.model import System
 
 SEEDS = 1 << 32
@@ -39,8 +40,8 @@ SEEDS = 1 << 32
 )
 @model_options
 @property_option
-@number_option("--walks", help="Number of walks.", default=DEFAULT_WALKS)
-@number_option("--steps", help="Largest number of steps of a walk.", default=DEFAULT_STEPS)
+@number_option("--walks", help="Number of walks.", default=WALKS)
+@number_option("--steps", help="Largest number of steps of a walk.", default=WALK_STEPS)
 @number_option("--seed", help="Seed of the walks; equal seeds give equal walks.  [default: random]", least=0)
 @click.option(
     "--guided/--uniform",

@@ -18,8 +18,9 @@ from streamproof.base.files import DOT, expect_writable, write
 from streamproof.base.optional import expect_pyarrow
 from streamproof.base.text import BLANK, Line, Style, StyledText, line, visible
 from streamproof.cli.outputs import Status, ci_options, expect_json_writable, people, write_ci_files, write_json
-from streamproof.cli.selection import choice_option, expect_once, json_option, number_option, path_option
+from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
+from streamproof.selection import expect_once
 
 if TYPE_CHECKING:
     from streamproof.conformance.coverage import JudgedEvents

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from streamproof.base.errors import UsageError
-from streamproof.base.options import SearchOptions, timely
+from streamproof.base.options import WALK_STEPS, WALKS, SearchOptions, timely
 from streamproof.base.records import dataclass
 from streamproof.explicit.estimate import chao2
 from streamproof.explicit.level_search import Budget, undecided
@@ -28,12 +28,11 @@ from streamproof.interrupts import requested
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Trace, Verdict, lasso_text, number_of
 from streamproof.transform.assume import simplify
+from streamproof.transform.constraint import within_constraint
 from streamproof.transform.scalarise import scalarise
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """Kinds of property that a walk can decide."""
-DEFAULT_WALKS = 1000
-DEFAULT_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ def simulate(
     *,
     seed: int,
     properties: Collection[str] | None = None,
-    walks: int = DEFAULT_WALKS,
-    steps: int = DEFAULT_STEPS,
+    walks: int = WALKS,
+    steps: int = WALK_STEPS,
     time_limit: float | None = None,
     guided: bool = True,
     on_progress: Callable[[WalkEffort], None] | None = None,
@@ -104,7 +103,7 @@ def simulate(
         run.take(walks)
     findings, mistake = _judge(run, chosen)
     whole = time.perf_counter() - begun
-    return Simulation(
+    simulation = Simulation(
         findings=findings,
         coverage=run.coverage(),
         mistake=mistake,
@@ -121,6 +120,7 @@ def simulate(
         longest=run.longest,
         estimate=None if guided else chao2(run.visits.values(), run.walks),
     )
+    return within_constraint(system, simulation)
 
 
 def _judge(run: Walks, chosen: Sequence[Property]) -> tuple[tuple[Finding, ...], Mistake | None]:
