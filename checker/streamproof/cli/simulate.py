@@ -25,11 +25,9 @@ from streamproof.cli.selection import (
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
-from streamproof.explicit.simulation import WALKED, Simulation, simulate
+from streamproof.explicit.simulation import SEEDS, WALKED, Simulation, simulate
 from streamproof.selection import select
 from streamproof.system.model import System
-
-SEEDS = 1 << 32
 
 
 @click.command(
@@ -115,8 +113,7 @@ def command(
             found = walked(system)
         # The command repeats exactly these walks, independent of the speed of the machine.
         request = replace(request, words=_words(found.walks, steps, seed, guided))
-        shown = replace(found, notes=tuple(_notes(found, steps)))
-        code = request.answer(system, shown, _more(found, steps, left_out), beside=beside)
+        code = request.answer(system, found, _more(found, steps, left_out), beside=beside)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -127,23 +124,6 @@ def command(
 def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:
     """The options that repeat the walks."""
     return ("--walks", str(walks), "--steps", str(steps), "--seed", str(seed), *(() if guided else ("--uniform",)))
-
-
-def _notes(found: Simulation, steps: int) -> list[str]:
-    kind = "guided" if found.guided else "uniform"
-    ended = "" if found.stopped is None else f"; ended by: {found.stopped}"
-    notes = [
-        f"seed {found.seed}: {found.walks} {kind} walk{'' if found.walks == 1 else 's'} of at most {steps} steps, "
-        f"{found.steps} steps, the longest walk {found.longest}{ended}"
-    ]
-    estimate = found.estimate
-    guess = (
-        ""
-        if estimate is None
-        else f"; such walks can visit more than about {estimate:.0f} (Chao2, an estimate that is mostly too low)"
-    )
-    notes.append(f"{found.distinct} distinct states visited{guess}")
-    return notes
 
 
 def _more(found: Simulation, steps: int, left_out: list[str]) -> dict[str, Any]:

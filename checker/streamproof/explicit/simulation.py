@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from streamproof.base.errors import UsageError
 from streamproof.base.options import WALK_STEPS, WALKS, SearchOptions, timely
-from streamproof.base.records import dataclass
+from streamproof.base.records import dataclass, replace
 from streamproof.explicit.estimate import chao2
 from streamproof.explicit.level_search import Budget, undecided
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
@@ -33,6 +33,8 @@ from streamproof.transform.scalarise import scalarise
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """Kinds of property that a walk can decide."""
+SEEDS = 1 << 32
+"""Number of seeds from which a random one is chosen."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,23 @@ def simulate(
         longest=run.longest,
         estimate=None if guided else chao2(run.visits.values(), run.walks),
     )
-    return within_constraint(system, simulation)
+    return within_constraint(system, replace(simulation, notes=_notes(simulation, steps)))
+
+
+def _notes(found: Simulation, steps: int) -> tuple[str, str]:
+    """The extent of the walks, which repeats them, and of the states that they visited."""
+    kind = "guided" if found.guided else "uniform"
+    ended = "" if found.stopped is None else f"; ended by: {found.stopped}"
+    guess = (
+        ""
+        if found.estimate is None
+        else f"; such walks can visit more than about {found.estimate:.0f} (Chao2, an estimate that is mostly too low)"
+    )
+    return (
+        f"seed {found.seed}: {found.walks} {kind} walk{'' if found.walks == 1 else 's'} of at most {steps} steps, "
+        f"{found.steps} steps, the longest walk {found.longest}{ended}",
+        f"{found.distinct} distinct states visited{guess}",
+    )
 
 
 def _judge(run: Walks, chosen: Sequence[Property]) -> tuple[tuple[Finding, ...], Mistake | None]:
