@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from streamproof.base.options import SearchOptions as SearchOptions
     from streamproof.conformance.binding import Binding as Binding
     from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
-    from streamproof.conformance.validation import validate_paths as validate_paths
     from streamproof.explicit.exploration import Exploration as Exploration
     from streamproof.explicit.exploration import explore as explore
     from streamproof.explicit.simulation import Simulation as Simulation
@@ -157,7 +156,6 @@ USING = {
     "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
     "traces": ("traces.replay", "replay_labels verify"),
     "conformance": ("conformance.binding", "Binding"),
-    "validation": ("conformance.validation", "validate_paths"),
     "comparisons": ("language.declare.sweeping", "Comparison"),
 }
 """What models, systems and logs are checked with: a function for each verb, its options and its result. All names for

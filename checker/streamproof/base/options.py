@@ -121,7 +121,7 @@ class SearchOptions:
     """The options of one search, proof or simulation; omitted limits are unlimited or chosen by the engine. Times are in
     seconds.
 
-    `engines.RegisteredEngine.options` lists those that an engine supports; it refuses the others. Raises `UsageError` for
+    An engine or a function refuses the options that it does not support. Raises `UsageError` for
     an invalid value, and for options that exclude each other.
     """
 
