@@ -95,7 +95,7 @@ def shared(document: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
-def told(streamproof: Any, *words: str) -> dict[str, Any]:
+def json_of(streamproof: Any, *words: str) -> dict[str, Any]:
     """The JSON of a verb."""
     done = streamproof(*words, "-q", "--json", "-")
     assert done.out.startswith("{"), done.err
@@ -133,7 +133,7 @@ def test_check_is_the_verb(
     model: str, variant: str | None, parameters: dict[str, Any], properties: list[str] | None, streamproof: Any
 ) -> None:
     """Verdicts, reasons, traces, counts, levels, coverage, quantities, and the comparison with plain Python are equal."""
-    document = told(streamproof, "check", *words_of(model, variant, parameters, properties))
+    document = json_of(streamproof, "check", *words_of(model, variant, parameters, properties))
     result = sp.check(model, properties, variant=variant, parameters=parameters)
     assert as_json(result) == shared(document)
     assert result.verdict.value == document["verdict"]
@@ -143,10 +143,25 @@ def test_check_is_the_verb(
     )
 
 
+def test_variants_beside_a_model_are_judged(streamproof: Any, folder: Path) -> None:
+    """A variant that describes what runs is judged with the model; proofs for every size refuse it, as the verb does."""
+    spec = "\n\nfrom streamproof import Spec\n\nSPEC = Spec(Counter, beside=lambda m: ['jumping'])\n"
+    (folder / "pair.py").write_text((folder / "counter.py").read_text() + spec, encoding="utf-8")
+    for verb, run in (("check", sp.check), ("prove", sp.prove)):
+        document, result = json_of(streamproof, verb, "pair.py"), run("pair.py")
+        known = [(row["name"], row["verdict"]) for row in document["properties"]]
+        beside = [(f"{f.property} (jumping)", f.verdict.value) for f in result.beside["jumping"].findings]
+        assert known == [*((f.property, f.verdict.value) for f in result.findings), *beside]
+        assert result.verdict.value == document["verdict"] == "violated"
+    with pytest.raises(UsageError, match="variant jumping is judged beside this job"):
+        sp.prove_any("pair.py", ["limit"])
+    assert streamproof("prove", "pair.py", "--any", "limit").code == 2
+
+
 @pytest.mark.parametrize("model", ["reference.die_hard", "reference.token_ring", "partition_counts"])
 def test_bounded_check_is_the_verb(model: str, streamproof: Any) -> None:
     """The same with a solver."""
-    document = told(streamproof, "check", model, "--engine", "bmc", "--depth", "7")
+    document = json_of(streamproof, "check", model, "--engine", "bmc", "--depth", "7")
     result = sp.check(model, engine="bmc", options=sp.SearchOptions(max_depth=8))
     assert as_json(result) == shared(document)
     assert (result.plain_python, list(result.not_selected)) == (
@@ -172,7 +187,7 @@ def test_bounded_check_is_the_verb(model: str, streamproof: Any) -> None:
 def test_prove_is_the_verb(model: str, properties: list[str] | None, streamproof: Any, folder: Path) -> None:
     """Verdicts, strength, lemmas, engines, confirmation and counterexamples to induction are equal."""
     (folder / "clock.py").write_text(CLOCK, encoding="utf-8")
-    document = told(streamproof, "prove", *words_of(model, None, {}, properties))
+    document = json_of(streamproof, "prove", *words_of(model, None, {}, properties))
     result = sp.prove(model, properties)
     assert isinstance(result, sp.Proof)
     own = ("k", "lemmas", "engines", "discovered", "confirmed", "depth", "queries", "counterexamples_to_induction")
@@ -222,7 +237,7 @@ def test_prove_any_is_the_verb(
     (folder / "endless.py").write_text(ENDLESS, encoding="utf-8")
     names = [name for name in free.split(",") if name]
     words = words_of(model, variant, {}, properties)
-    document = told(streamproof, "prove", *words, *(("--any", free) if free else ()))
+    document = json_of(streamproof, "prove", *words, *(("--any", free) if free else ()))
     result = sp.prove_any(model, names, properties, variant=variant)
     own = ("any", "readings_compared", "induction_checked", "instances_searched", "lemmas", "queries")
     proofs = {name: document.pop(name) for name in (*own, "counterexamples_to_induction")}
@@ -255,7 +270,7 @@ def test_unbounded_integers_are_proved(folder: Path) -> None:
 def test_prove_rank_is_the_verb(streamproof: Any, folder: Path) -> None:
     """A rank is found, and the reasons are equal."""
     (folder / "endless.py").write_text(ENDLESS, encoding="utf-8")
-    document = told(streamproof, "prove", "endless.py", "--rank", "")
+    document = json_of(streamproof, "prove", "endless.py", "--rank", "")
     result = sp.prove_rank("endless.py")
     ranks, queries = document.pop("ranks"), document.pop("queries")
     assert as_json(result) == shared(document)
@@ -266,7 +281,7 @@ def test_prove_rank_is_the_verb(streamproof: Any, folder: Path) -> None:
 @pytest.mark.parametrize("model", ["reference.die_hard", "buffer_pool", "shared_slot"])
 def test_simulate_is_the_verb(model: str, streamproof: Any) -> None:
     """Equal seeds give equal walks, findings and estimates."""
-    document = told(streamproof, "simulate", model, "--seed", "7", "--walks", "30", "--uniform")
+    document = json_of(streamproof, "simulate", model, "--seed", "7", "--walks", "30", "--uniform")
     result = sp.simulate(model, options=sp.SearchOptions(seed=7, walks=30, guided=False))
     assert as_json(result) == shared(document)
     walked = document["simulation"]

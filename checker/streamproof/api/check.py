@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from streamproof.api.subject import NO_PARAMETERS, Question, Subject, question, within
+from streamproof import interrupts
+from streamproof.api.subject import NO_PARAMETERS, ChosenSystem, Subject, choose_system, within
 from streamproof.base.options import DEFAULTS, SearchOptions
 from streamproof.base.records import replace
 from streamproof.engines.registry import CHECKS, RegisteredEngine, explored
@@ -72,15 +73,15 @@ def check(
     Raises `UsageError` for an unknown name and for an option that the engine does not support, `ModelError` for a mistake in
     the model, `TooLarge`, and `OutOfTime` if the time ends before the search begins.
     """
-    asked = question(model, properties, variant, size, parameters, options)
-    chosen = engine_of(engine, CHECKS)
-    names = asked.properties
+    chosen = choose_system(model, properties, variant, size, parameters, options)
+    checker = engine_of(engine, CHECKS)
+    names = chosen.properties
     options = replace(options, properties=names, stop_when_decided=options.stop_when_decided or bool(names))
-    chosen.expect(options)
+    checker.expect(options)
     with within(options.time_limit):
-        asked.expect_feasible(options)
-        beside = {name: _checked(chosen, other, options, on_progress, on_violation) for name, other in asked.beside()}
-        result = _checked(chosen, asked, options, on_progress, on_violation)
+        chosen.expect_feasible(options)
+        beside = {name: _checked(checker, other, options, on_progress, on_violation) for name, other in chosen.beside()}
+        result = _checked(checker, chosen, options, on_progress, on_violation)
         return replace(result, beside=beside)
 
 
@@ -95,17 +96,19 @@ def engine_of(name: str, known: Mapping[str, RegisteredEngine]) -> RegisteredEng
 
 def _checked(
     engine: RegisteredEngine,
-    asked: Question,
+    chosen: ChosenSystem,
     options: SearchOptions,
     on_progress: Callable[[Any], None] | None,
     on_violation: Callable[[Finding], None] | None,
 ) -> CheckResult:
-    system, compared = asked.read()
+    system, compared = chosen.read()
+    quantities = chosen.measures()
     result = engine.run(system, options, on_progress=on_progress, on_violation=on_violation)
-    confirm_result(system, result, engine.name)
-    states, quantities = explored(result), asked.measures()
-    if states is not None and quantities and not result.interrupted:
-        from streamproof.explicit.exploration import measured
+    with interrupts.unlimited():  # a result is given even if the search used up the time
+        confirm_result(system, result, engine.name)
+        states = explored(result)
+        if states is not None and quantities and not result.interrupted:
+            from streamproof.explicit.exploration import measured
 
-        result = replace(result, measures=measured(states, quantities))
-    return replace(result, plain_python=compared, not_selected=asked.not_selected(result))
+            result = replace(result, measures=measured(states, quantities))
+    return replace(result, plain_python=compared, not_selected=chosen.not_selected(result))

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from streamproof.api.subject import NO_PARAMETERS, Question, Subject, question, within
+from streamproof.api.subject import NO_PARAMETERS, ChosenSystem, Subject, choose_system, within
 from streamproof.base.errors import Exit, TooLarge, UsageError
 from streamproof.base.files import form_of, write
 from streamproof.base.options import DEFAULTS, SearchOptions
@@ -98,8 +98,8 @@ def export(
     """
     if form not in FORMS:
         raise UsageError(f"no format {form!r}", remedy=f"the formats: {', '.join(FORMS)}")
-    asked = question(model, properties, variant, size, parameters, options)
-    names = asked.properties or ()
+    chosen = choose_system(model, properties, variant, size, parameters, options)
+    names = chosen.properties or ()
     if actions and names:
         raise UsageError("actions and properties exclude each other", remedy="give one of them")
     for name in options.given():
@@ -108,12 +108,12 @@ def export(
     if form in MODELS and (actions or (names and form not in ("promela", "chc"))):
         raise UsageError(f"{form} writes the whole model", remedy="leave out actions and properties")
     with within(options.time_limit):
-        system = asked.given if asked.given is not None else asked.model("export").system()
-        return exported(asked, system, form, actions, limit=limit, depth=depth, options=options)
+        system = chosen.given if chosen.given is not None else chosen.model("export").system()
+        return exported(chosen, system, form, actions, limit=limit, depth=depth, options=options)
 
 
 def exported(
-    asked: Question,
+    chosen: ChosenSystem,
     system: System,
     form: str,
     actions: Sequence[str],
@@ -124,7 +124,7 @@ def exported(
     single: bool = False,
 ) -> Exported:
     """The texts of `export`; `single`: for one file. Raises as `export`."""
-    names, documents = asked.properties or (), list[tuple[str, str]]()
+    names, documents = chosen.properties or (), list[tuple[str, str]]()
     left_out: dict[str, str] = {}
     module: Tla | None = None
     if form == "promela":
@@ -143,7 +143,7 @@ def exported(
     elif form == "dot" and not names:
         documents = [("graph", _graph(system, options, limit))]
     else:
-        documents = list(_traces(system, form, replace(options, properties=asked.properties)))
+        documents = list(_traces(system, form, replace(options, properties=chosen.properties)))
     return Exported(system, dict(documents), FORMS[form], left_out, module)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from streamproof.api.check import engine_of
-from streamproof.api.subject import NO_PARAMETERS, Question, Subject, question, within
+from streamproof.api.subject import NO_PARAMETERS, ChosenSystem, Subject, choose_system, within
 from streamproof.base.errors import Exit, StreamproofError, UsageError
 from streamproof.base.options import DEFAULTS, MOST_PATIENCE, SearchOptions
 from streamproof.base.records import replace
@@ -43,24 +43,24 @@ def prove(
     inconclusive, or violated with a trace that the interpreter confirms. A model with unbounded integers is proved as by
     `prove_any` without parameters, and the result is an `AnyProof`. Raises as `check`.
     """
-    asked = question(model, properties, variant, size, parameters, options)
+    chosen = choose_system(model, properties, variant, size, parameters, options)
     prover = engine_of(engine, PROVERS)
-    names = _wanted(asked, PROVABLE, "invariant, step property or deadlock")
+    names = _wanted(chosen, PROVABLE, "invariant, step property or deadlock")
     options = replace(options, properties=names, time_limit=seconds_of(options.time_limit))
     prover.expect(options)
     with within(options.time_limit):
-        beside = {}
-        for name, other in asked.beside():
-            read = other.read()
-            beside[name] = prover.run(read[0], options, on_progress=on_progress)
-            confirm_result(read[0], beside[name], engine)
         try:
-            system, compared = asked.read()
+            system, compared = chosen.read()
         except Unbounded:
-            return _for_every_size(asked, (), names, options, None, on_progress)
+            return _for_every_size(chosen, (), names, options, None, on_progress)
+        beside = {}
+        for name, other in chosen.beside():
+            variant_system, _ = other.read()
+            beside[name] = prover.run(variant_system, options, on_progress=on_progress)
+            confirm_result(variant_system, beside[name], engine)
         result = cast("Proof", prover.run(system, options, on_progress=on_progress))
         confirm_result(system, result, engine)
-        return replace(result, plain_python=compared, not_selected=_others(asked, names), beside=beside)
+        return replace(result, plain_python=compared, not_selected=_others(chosen, names), beside=beside)
 
 
 def prove_any(
@@ -82,13 +82,14 @@ def prove_any(
 
     Raises as `check`, and with exit code 162 where a cross-check differs: a defect of streamproof.
     """
-    asked = question(model, properties, variant, size, parameters, options)
-    names = _wanted(asked, PROVABLE, "invariant, step property or deadlock")
-    chosen = (free,) if isinstance(free, str) else tuple(free)
+    chosen = choose_system(model, properties, variant, size, parameters, options)
+    _expect_alone(chosen)
+    names = _wanted(chosen, PROVABLE, "invariant, step property or deadlock")
+    symbolic = (free,) if isinstance(free, str) else tuple(free)
     options = replace(options, properties=names, time_limit=seconds_of(options.time_limit))
     with within(options.time_limit):
-        compared = _given_instance(asked) if chosen else None
-        return _for_every_size(asked, chosen, names, options, compared, on_progress)
+        compared = _given_instance(chosen) if symbolic else None
+        return _for_every_size(chosen, symbolic, names, options, compared, on_progress)
 
 
 def prove_rank(
@@ -111,13 +112,14 @@ def prove_rank(
     """
     from streamproof.any.ranked import prove_ranked
 
-    asked = question(model, properties, variant, size, parameters, options)
-    names = _wanted(asked, (Kind.TEMPORAL,), "temporal property")
+    chosen = choose_system(model, properties, variant, size, parameters, options)
+    _expect_alone(chosen)
+    names = _wanted(chosen, (Kind.TEMPORAL,), "temporal property")
     _expect_limits(replace(options, properties=names), "a proof by a ranking function")
-    selection, compared = asked.model("a proof by a ranking function"), dict[str, Mapping[str, int] | None]()
+    selection, compared = chosen.model("a proof by a ranking function"), dict[str, Mapping[str, int] | None]()
 
     def read() -> System:
-        system, compared["plain_python"] = asked.read()
+        system, compared["plain_python"] = chosen.read()
         return system
 
     return replace(
@@ -132,12 +134,12 @@ def prove_rank(
             on_progress=on_progress or (lambda _: None),
         ),
         plain_python=compared.get("plain_python"),
-        not_selected=_others(asked, names),
+        not_selected=_others(chosen, names),
     )
 
 
 def _for_every_size(
-    asked: Question,
+    chosen: ChosenSystem,
     free: Sequence[str],
     names: Sequence[str],
     options: SearchOptions,
@@ -148,7 +150,7 @@ def _for_every_size(
 
     _expect_limits(options, "a proof for every size" if free else "a proof over unbounded integers")
     result = prove_for_every_size(
-        asked.model("a proof for every size"),
+        chosen.model("a proof for every size"),
         free,
         names,
         query_limit=options.query_limit,
@@ -156,31 +158,37 @@ def _for_every_size(
         on_progress=on_progress or (lambda _: None),
     )
     confirm_result(result.system, result, "explicit")
-    return replace(result, plain_python=compared, not_selected=_others(asked, names))
+    return replace(result, plain_python=compared, not_selected=_others(chosen, names))
 
 
-def _given_instance(asked: Question) -> Mapping[str, int] | None:
+def _given_instance(chosen: ChosenSystem) -> Mapping[str, int] | None:
     """The extent of the comparison of the instance at the given and default values with plain Python, if it exists."""
     try:
-        return asked.read()[1]
+        return chosen.read()[1]
     except StreamproofError as error:
         if error.exit_code is Exit.DISAGREE:
             raise
         return None
 
 
-def _wanted(asked: Question, kinds: Sequence[Kind], what: str) -> tuple[str, ...]:
+def _wanted(chosen: ChosenSystem, kinds: Sequence[Kind], what: str) -> tuple[str, ...]:
     """The names of the properties to prove: the chosen ones, or those of `kinds`. Raises `UsageError` if there are none."""
-    chosen = tuple(p.name for p in asked.listed() if asked.properties is not None or p.kind in kinds)
-    if not chosen:
-        others = ", ".join(p.name for p in asked.listed())
+    names = tuple(p.name for p in chosen.listed if chosen.properties is not None or p.kind in kinds)
+    if not names:
+        others = ", ".join(p.name for p in chosen.listed)
         remedy = f"choose one by name: {others}" if others else "mark one, as @invariant"
-        raise UsageError(f"{asked.name} has no {what} to prove", remedy=remedy)
-    return chosen
+        raise UsageError(f"{chosen.name} has no {what} to prove", remedy=remedy)
+    return names
 
 
-def _others(asked: Question, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(p.name for p in asked.listed() if p.name not in names)
+def _expect_alone(chosen: ChosenSystem) -> None:
+    """Raises `UsageError` if a variant is to be judged beside the model itself."""
+    for name, _ in chosen.beside():
+        raise UsageError(f"variant {name} is judged beside this job, but not in such proofs", remedy=f"choose {name}")
+
+
+def _others(chosen: ChosenSystem, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(p.name for p in chosen.listed if p.name not in names)
 
 
 def _expect_limits(options: SearchOptions, what: str) -> None:

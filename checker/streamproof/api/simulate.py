@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from streamproof.api.subject import NO_PARAMETERS, Question, Subject, question, within
+from streamproof.api.subject import NO_PARAMETERS, ChosenSystem, Subject, choose_system, within
 from streamproof.base.errors import UsageError
 from streamproof.base.options import DEFAULTS, SearchOptions
 from streamproof.base.records import replace
@@ -31,23 +31,23 @@ def simulate(
     violation, whose trace is shortened and confirmed by the interpreter. A property that is not refuted is inconclusive,
     unless it is a reachability property whose state was visited. Raises as `check`.
     """
-    asked = question(model, properties, variant, size, parameters, options)
-    chosen = tuple(p.name for p in asked.listed() if asked.properties is not None or p.kind in WALKED)
-    if not chosen:
-        raise UsageError(f"{asked.name} has no property that a walk can decide", remedy="use check")
+    chosen = choose_system(model, properties, variant, size, parameters, options)
+    names = tuple(p.name for p in chosen.listed if chosen.properties is not None or p.kind in WALKED)
+    if not names:
+        raise UsageError(f"{chosen.name} has no property that a walk can decide", remedy="use check")
     for name in options.given():
         if name not in ("properties", "walks", "steps", "seed", "guided", "time_limit"):
             raise UsageError(f"simulate does not support {name}", remedy="leave it out of the options")
     seed = random.SystemRandom().randrange(SEEDS) if options.seed is None else options.seed
-    options = replace(options, properties=chosen, seed=seed)
+    options = replace(options, properties=names, seed=seed)
     with within(options.time_limit):
-        beside = {name: _walked(other, options, on_progress) for name, other in asked.beside()}
-        return replace(_walked(asked, options, on_progress), beside=beside)
+        beside = {name: _walked(other, options, on_progress) for name, other in chosen.beside()}
+        return replace(_walked(chosen, options, on_progress), beside=beside)
 
 
-def _walked(asked: Question, options: SearchOptions, on_progress: Callable[[Any], None] | None) -> Simulation:
+def _walked(chosen: ChosenSystem, options: SearchOptions, on_progress: Callable[[Any], None] | None) -> Simulation:
     assert options.seed is not None, "set by `simulate`"
-    system, compared = asked.read()
+    system, compared = chosen.read()
     result = walk(
         system,
         seed=options.seed,
@@ -59,4 +59,4 @@ def _walked(asked: Question, options: SearchOptions, on_progress: Callable[[Any]
         on_progress=on_progress,
     )
     confirm_result(system, result, "simulation")
-    return replace(result, plain_python=compared, not_selected=asked.not_selected(result))
+    return replace(result, plain_python=compared, not_selected=chosen.not_selected(result))

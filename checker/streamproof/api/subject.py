@@ -24,7 +24,7 @@ Subject: TypeAlias = str | type[Model] | Model | Spec | System
 NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 
 
-class Named(Protocol):
+class KnownProperty(Protocol):
     """A property by name and kind."""
 
     @property
@@ -37,12 +37,14 @@ class Named(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ChosenSystem:
     """A model or a system, and the chosen properties in its order; None: all."""
 
     selection: Selection | None
     given: System | None
     properties: tuple[str, ...] | None
+    listed: tuple[KnownProperty, ...]
+    """The chosen properties; all if none are chosen."""
 
     @property
     def name(self) -> str:
@@ -51,13 +53,6 @@ class Question:
             return self.selection.name
         assert self.given is not None, "one of the two is given"
         return self.given.name
-
-    def listed(self) -> tuple[Named, ...]:
-        """The chosen properties; all if none are chosen."""
-        if self.selection is not None:
-            return self.selection.listed()
-        assert self.given is not None, "one of the two is given"
-        return tuple(p for p in self.given.properties if self.properties is None or p.name in self.properties)
 
     def model(self, what: str) -> Selection:
         """The selection. Raises `UsageError` for a system: `what` needs the model."""
@@ -87,26 +82,26 @@ class Question:
         """The quantities of the model; none if single properties are chosen."""
         return () if self.selection is None else self.selection.measures()
 
-    def beside(self) -> Iterator[tuple[str, Question]]:
+    def beside(self) -> Iterator[tuple[str, ChosenSystem]]:
         """The variants that are judged beside the model, by name."""
         for other in () if self.selection is None else self.selection.beside():
-            yield other.variant or "", replace(self, selection=other)
+            yield other.variant or "", replace(self, selection=other, listed=other.listed())
 
     def not_selected(self, result: CheckResult) -> tuple[str, ...]:
         """The names of the listed properties of which a result has no finding."""
         found = {finding.property for finding in result.findings}
-        return tuple(p.name for p in self.listed() if p.name not in found)
+        return tuple(p.name for p in self.listed if p.name not in found)
 
 
-def question(
+def choose_system(
     model: Subject,
     properties: Iterable[str] | None,
     variant: str | None,
     size: str | None,
     parameters: Mapping[str, Any],
     options: SearchOptions,
-) -> Question:
-    """The question of the arguments that all functions share. Raises `UsageError`."""
+) -> ChosenSystem:
+    """The choose_system of the arguments that all functions share. Raises `UsageError`."""
     if properties is not None and options.properties is not None:
         raise UsageError("properties are given twice", remedy="leave them out of the options")
     names = options.properties if properties is None else properties
@@ -118,9 +113,12 @@ def question(
         for name in wanted or ():
             if name not in every:
                 raise unknown(f"{model.name} has no property", name, every, "its properties")
-        return Question(None, model, None if wanted is None else tuple(n for n in every if n in wanted))
+        chosen = None if wanted is None else tuple(name for name in every if name in wanted)
+        return ChosenSystem(
+            None, model, chosen, tuple(p for p in model.properties if chosen is None or p.name in chosen)
+        )
     selection = selected(model, variant, size, parameters, names)
-    return Question(selection, None, selection.properties)
+    return ChosenSystem(selection, None, selection.properties, selection.listed())
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import click
 
 from streamproof import __version__
 from streamproof.api.export import FORMS, MODELS, exported
-from streamproof.api.subject import Question
+from streamproof.api.subject import ChosenSystem
 from streamproof.base.errors import Exit, UsageError
 from streamproof.base.files import DRAWING, expect_writable, form_of, write
 from streamproof.base.options import SearchOptions
@@ -100,7 +100,7 @@ def command(
     system = selection.system()
     options = SearchOptions(max_states=max_states, time_limit=time_limit)
     found = exported(
-        Question(selection, None, selection.properties),
+        ChosenSystem(selection, None, selection.properties, selection.listed()),
         system,
         form,
         actions,

@@ -133,6 +133,7 @@ def command(
     wanted = (Kind.TEMPORAL,) if rank is not None else PROVABLE
     chosen = [p.name for p in selection.listed() if properties or p.kind in wanted]
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
+    by_name = [p.name for p in selection.listed() if p.name in left_out and p.kind in BY_NAME]
     if not chosen:
         from streamproof.any.every_size import elsewhere
 
@@ -214,8 +215,6 @@ def command(
     except StreamproofError as error:
         request.fail(error)
         raise
-    kinds = {p.name: p.kind for p in selection.listed()}
-    by_name = [name for name in left_out if kinds[name] in BY_NAME]
     print_left_out(by_name, json_to, "choose them with --property, or use streamproof check", "not selected")
     print_left_out([name for name in left_out if name not in by_name], json_to)
     if certificate is not None:

@@ -15,7 +15,6 @@ from streamproof.system.verdict import Verdict
 
 if TYPE_CHECKING:
     from streamproof.any.engine.showing import ParametricCti
-    from streamproof.selection import Selection
 
 MAX_SHOWN = 2
 """Largest number of counterexamples to induction that are printed."""
@@ -34,6 +33,7 @@ def answer_any(
     from streamproof.cli.certificate import certificate_json, certify_proved_any, print_certificate
 
     selection = request.selection
+    remedies = {p.name: elsewhere(selection, p.kind, free) for p in selection.listed() if p.name in left_out}
     with Ticking(live=not request.quiet) as progress:
         result = prove_for_every_size(
             selection, free, chosen, query_limit=query_limit, time_limit=time_limit, on_progress=progress
@@ -46,18 +46,11 @@ def answer_any(
     if not request.quiet:
         _show(result, request.json_to)
     code = request.answer(result.system, result, more)
-    print_unproved(selection, free, left_out, request.json_to)
+    for remedy in dict.fromkeys(remedies.values()):
+        print_left_out([name for name in left_out if remedies[name] == remedy], request.json_to, remedy)
     if certificate is not None:
         print_certificate(written, selection, request.json_to, lack="")
     return code
-
-
-def print_unproved(selection: Selection, free: Sequence[str], names: Sequence[str], json_to: str | None) -> None:
-    """Print the properties of kinds that such a proof does not support, by what decides them."""
-    kinds = {p.name: p.kind for p in selection.listed()}
-    remedies = {name: elsewhere(selection, kinds[name], free) for name in names}
-    for remedy in dict.fromkeys(remedies.values()):
-        print_left_out([name for name in names if remedies[name] == remedy], json_to, remedy)
 
 
 def _more(result: AnyProof, left_out: Sequence[str]) -> dict[str, Any]:
