@@ -103,7 +103,7 @@ def _about(name: str) -> str:
     lines = [f"### `{name}`\n"]
     tree = _tree(value)
     if isinstance(tree, ast.FunctionDef):
-        lines += ["```python", *_signature(tree), "```\n"]
+        lines += [*(f"    {line}" for line in _signature(tree)), ""]
     lines += [_text(value.__doc__), ""]
     rows = list(_members(tree)) if isinstance(tree, ast.ClassDef) else []
     if rows:
