@@ -82,6 +82,7 @@ INSTEAD = {
     "STRENGTH": str(STRENGTH),
     "WALKS": str(WALKS),
     "WALK_STEPS": str(WALK_STEPS),
+    "TUNING": "Tuning()",
 }
 """Default values as a user would write them."""
 

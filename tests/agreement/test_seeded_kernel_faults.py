@@ -109,7 +109,12 @@ FAULTS: dict[str, tuple[str, str, str, int]] = {
     "a step into the first state is not stored": ("edges", "found != NONE", "found != NONE and found != 0", 1),
     "stored steps belong to the state before": ("edges", "offsets[first + s + 1]", "offsets[first + s]", 1),
     "numbers of states are off by one": ("number", "ids[place] = i", "ids[place] = i - (i > 0)", 1),
-    "a worker loses a successor": ("scatter", "in range(_hash_unseen(c, done))", "in range(1, _hash_unseen(c, done))", 2),
+    "a worker loses a successor": (
+        "scatter",
+        "in range(_hash_unseen(c, done))",
+        "in range(1, _hash_unseen(c, done))",
+        2,
+    ),
     "a worker's predecessors stay where they were": (
         "gather",
         "parents[fresh] = parents[i]",
