@@ -122,7 +122,7 @@ def _run(task: Task, workers: int | None) -> Measured:
 
 def bundled(name: str, title: str, properties: tuple[str, ...] = (), *, huge: bool = False, **parameters: Any) -> Task:
     """A model of the registry."""
-    from streamproof.cli.selection import select
+    from streamproof.selection import select
 
     given = tuple(f"{key}={value}" for key, value in parameters.items())
     words = tuple(word for text in given for word in ("-p", text))
@@ -131,7 +131,7 @@ def bundled(name: str, title: str, properties: tuple[str, ...] = (), *, huge: bo
 
 def sized(name: str, size: str, properties: tuple[str, ...] = ()) -> Task:
     """A model of the registry at one of its sizes."""
-    from streamproof.cli.selection import select
+    from streamproof.selection import select
 
     words = (name, "--size", size)
     return Task(f"{name}, {size}", words, lambda: select(name, None, size, (), ()).system(), properties)
@@ -139,7 +139,7 @@ def sized(name: str, size: str, properties: tuple[str, ...] = ()) -> Task:
 
 def local(file: str, title: str, properties: tuple[str, ...]) -> Task:
     """A model in the folder of this file."""
-    from streamproof.cli.selection import select
+    from streamproof.selection import select
 
     path = str(HERE / "measured" / file)
     return Task(title, (path,), lambda: select(path, None, None, (), ()).system(), properties)

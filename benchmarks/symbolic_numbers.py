@@ -55,14 +55,14 @@ class Task:
     """A task for both kinds of numbers; `run` returns its time in seconds and its result."""
 
     name: str
-    run: Callable[[bool, int], tuple[float, tuple[str, ...]]]
+    run: Callable[[bool, float], tuple[float, tuple[str, ...]]]
 
 
 def search(system: System, depth: int) -> Task:
     """A bounded search; the result is the verdict on each property."""
 
-    def run(integers: bool, timeout: int) -> tuple[float, tuple[str, ...]]:
-        result = bmc(system, depth, timeout=timeout, completeness=False, integers=integers)
+    def run(integers: bool, query_limit: float) -> tuple[float, tuple[str, ...]]:
+        result = bmc(system, depth, query_limit=query_limit, completeness=False, integers=integers)
         given_up = result.depth < depth and not result.complete and any("gave up" in f.because for f in result.findings)
         return result.seconds.total, ("unknown",) if given_up else tuple(f.verdict.value for f in result.findings)
 
@@ -72,8 +72,8 @@ def search(system: System, depth: int) -> Task:
 def proof(system: System) -> Task:
     """One round of induction of strength 1; the result is the list of proved properties."""
 
-    def run(integers: bool, timeout: int) -> tuple[float, tuple[str, ...]]:
-        budget = SolverBudget(timeout)
+    def run(integers: bool, query_limit: float) -> tuple[float, tuple[str, ...]]:
+        budget = SolverBudget(query_limit)
         induction = Induction(Encoding(scalarise(system), integers=integers), system.properties, budget)
         result = induction.round(1, system.properties, (), safe=False, simple=False, wanted=())
         return budget.elapsed, ("unknown",) if result.unknown else tuple(p.name for p in result.proven)
@@ -99,8 +99,8 @@ def main() -> int:
     print(f"{'task':<56} {'bits, s':>9} {'integers, s':>12} {'quotient':>9}")
     differ = False
     for task in TASKS:
-        bits, found = task.run(False, int(1000 * limit))
-        integers, found_too = task.run(True, int(1000 * limit))
+        bits, found = task.run(False, limit)
+        integers, found_too = task.run(True, limit)
         shown = [
             f"{'>' if result == ('unknown',) else ''}{seconds:.2f}"
             for seconds, result in ((bits, found), (integers, found_too))

@@ -21,7 +21,8 @@ must hold.
         def below(self, s):
             return s.n <= self.limit
 
-``streamproof check counter.py`` explores it; ``Counter.system()`` is the transition system as a value.
+``streamproof check counter.py`` explores it, and ``streamproof.check(Counter)`` does in a program: there is a function for
+each verb. ``Counter.system()`` is the transition system as a value.
 """
 
 # Nothing is imported here, not even `typing`: the program handles Ctrl-C before it loads anything.
@@ -29,15 +30,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from streamproof.any.every_size import AnyProof as AnyProof
+    from streamproof.any.ranked import RankedProof as RankedProof
+    from streamproof.api.check import check as check
+    from streamproof.api.export import Exported as Exported
+    from streamproof.api.export import export as export
+    from streamproof.api.prove import prove as prove
+    from streamproof.api.prove import prove_any as prove_any
+    from streamproof.api.prove import prove_rank as prove_rank
+    from streamproof.api.replay import Replayed as Replayed
+    from streamproof.api.replay import replay as replay
+    from streamproof.api.simulate import simulate as simulate
+    from streamproof.api.validate import Validation as Validation
+    from streamproof.api.validate import ValidationOptions as ValidationOptions
+    from streamproof.api.validate import validate as validate
     from streamproof.base.errors import EvaluationError, ModelError, StreamproofError, UsageError
     from streamproof.base.options import SearchOptions as SearchOptions
     from streamproof.conformance.binding import Binding as Binding
     from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
-    from streamproof.conformance.validation import validate_paths as validate_paths
     from streamproof.explicit.exploration import Exploration as Exploration
     from streamproof.explicit.exploration import explore as explore
     from streamproof.explicit.simulation import Simulation as Simulation
-    from streamproof.explicit.simulation import simulate as simulate
     from streamproof.language.declare.composition import Parts, each, part
     from streamproof.language.declare.model import Model
     from streamproof.language.declare.primitives import (
@@ -64,13 +77,8 @@ if TYPE_CHECKING:
         until,
     )
     from streamproof.language.declare.spec import Spec
-    from streamproof.language.declare.sweeping import Block as Block
-    from streamproof.language.declare.sweeping import Claim as Claim
-    from streamproof.language.declare.sweeping import Column as Column
     from streamproof.language.declare.sweeping import Comparison as Comparison
     from streamproof.language.declare.sweeping import Generated, Sample, Sweep
-    from streamproof.language.declare.sweeping import Judgement as Judgement
-    from streamproof.language.declare.sweeping import Table as Table
     from streamproof.language.declare.variables import (
         Array,
         Bag,
@@ -93,9 +101,7 @@ if TYPE_CHECKING:
     from streamproof.language.lower.refinement import refines
     from streamproof.language.native.native import Native
     from streamproof.symbolic.bmc import Bounded as Bounded
-    from streamproof.symbolic.bmc import bmc as bmc
     from streamproof.symbolic.proof import Proof as Proof
-    from streamproof.symbolic.proof import prove as prove
     from streamproof.system.model import Fairness, System
     from streamproof.system.verdict import CheckResult as CheckResult
     from streamproof.system.verdict import Counts as Counts
@@ -133,20 +139,27 @@ AUTHORING = {
 gives these."""
 
 USING = {
-    "comparisons": ("language.declare.sweeping", "Block Claim Column Comparison Judgement Table"),
+    "checking": ("api.check", "check"),
+    "proving": ("api.prove", "prove prove_any prove_rank"),
+    "walking": ("api.simulate", "simulate"),
+    "validating": ("api.validate", "Validation ValidationOptions validate"),
+    "replaying": ("api.replay", "Replayed replay"),
+    "exporting": ("api.export", "Exported export"),
     "options": ("base.options", "SearchOptions"),
     "results": ("system.verdict", "CheckResult Counts Finding Trace Verdict"),
-    "search": ("explicit.exploration", "Exploration explore"),
-    "simulation": ("explicit.simulation", "Simulation simulate"),
-    "bounded model checking": ("symbolic.bmc", "Bounded bmc"),
-    "proof": ("symbolic.proof", "Proof prove"),
+    "results of checks": ("explicit.exploration", "Exploration explore"),
+    "results of bounded checks": ("symbolic.bmc", "Bounded"),
+    "results of proofs": ("symbolic.proof", "Proof"),
+    "results of proofs for every size": ("any.every_size", "AnyProof"),
+    "results of proofs by ranking functions": ("any.ranked", "RankedProof"),
+    "results of walks": ("explicit.simulation", "Simulation"),
+    "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
     "traces": ("traces.replay", "replay_labels verify"),
     "conformance": ("conformance.binding", "Binding"),
-    "validation": ("conformance.validation", "validate_paths"),
-    "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
+    "comparisons": ("language.declare.sweeping", "Comparison"),
 }
-"""What designs are compared with, and systems and logs are checked with. All names for bindings are in
-`streamproof.conformance`.
+"""What models, systems and logs are checked with: a function for each verb, its options and its result. All names for
+bindings are in `streamproof.conformance`, those for comparisons of designs in `streamproof.comparison`.
 
 Whatever is in neither table is internal, and may change without notice."""
 

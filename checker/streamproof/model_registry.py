@@ -352,6 +352,18 @@ def _named_module(text: str) -> tuple[str, types.ModuleType, str] | None:
     return None
 
 
+def target_of(model: str | Spec | type[Model]) -> Target:
+    """The target of a text, as `find`, or of a specification or a model class, which may be a variant's."""
+    if isinstance(model, str):
+        return find(model)
+    cls = model.model if isinstance(model, Spec) else model
+    if isinstance(cls, type) and issubclass(cls, Model) and cls is not Model:
+        base = next(c for c in cls.__mro__ if issubclass(c, Model) and c.variant is None)
+        text = f"{base.__module__}:{base.__qualname__}"
+        return Target(text, model, True) if isinstance(model, Spec) else _of_class(text, base)
+    raise UsageError(f"{model!r} is neither a Spec nor a Model class", remedy="give one, or the name of a model")
+
+
 def find_binding(text: str) -> object:
     """The object called BINDING, or as stated, in ``path/to/file.py``, ``file.py:NAME`` or ``package.module:NAME``; where
     there is none of that name, the `Spec` of the model that `text` names.

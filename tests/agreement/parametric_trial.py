@@ -15,14 +15,15 @@ from streamproof import Spec
 from streamproof.any import readings
 from streamproof.any.engine import prove_any
 from streamproof.any.engine.proof import AnySize
+from streamproof.any.every_size import FOR_EVERY_SIZE, check_proof, stages
+from streamproof.any.instances import ProofRefuted, search_instances
 from streamproof.any.readings import ReadingsDiffer, compare_readings
 from streamproof.base.errors import StreamproofError
-from streamproof.cli.prove_any import FOR_EVERY_SIZE, ProofRefuted, check_proof, search_instances, stages
-from streamproof.cli.selection import Selection
 from streamproof.explicit import SearchOptions, explore
 from streamproof.language.free import guarded, parametric, symbolic_parameters
 from streamproof.language.lower.conversion import first_values_at_most
 from streamproof.model_registry import Target
+from streamproof.selection import Selection
 from streamproof.system import Verdict
 from streamproof.system.expr import Eq
 from streamproof.transform.ground import weight
@@ -77,7 +78,7 @@ def proved(selection: Selection, drawn: Drawn, *, grounding: bool) -> tuple[Para
         with patch.multiple(readings, HEAVIEST=4_000, ALL_TERMS=10_000, FIRST_VALUES=2_000):
             compare_readings(selection.target.spec, selection.variant, selection.given, parametric)
     properties = [p for p in parametric.system.properties if p.kind in FOR_EVERY_SIZE]
-    proof = prove_any(parametric, properties, stages(selection, parametric), timeout=1_000, seconds=SECONDS)
+    proof = prove_any(parametric, properties, stages(selection, parametric), query_limit=1.0, seconds=SECONDS)
     check_proof(selection, parametric, proof)
     return parametric, proof
 

@@ -10,10 +10,10 @@ import pytest
 
 from shares import share
 from streamproof.cli.prove import PROVABLE
-from streamproof.cli.selection import select
 from streamproof.engines.proving import ExploredStates
 from streamproof.explicit import SearchOptions, explore
 from streamproof.model_registry import find
+from streamproof.selection import select
 from streamproof.symbolic import Engine, Proof, prove
 from streamproof.system import System, Verdict
 

@@ -58,7 +58,7 @@ def test_pdr_decides_everything_as_the_interpreter_does(
         asked = decidable(random_system(Random(seed)))
         answers = expect(asked)
         encoding = Encoding(scalarise(asked), integers=integers)
-        reached = Pdr(encoding, goals(encoding, asked.properties), (), SolverBudget(20_000))
+        reached = Pdr(encoding, goals(encoding, asked.properties), (), SolverBudget(20.0))
         reached.run()
         for prop in asked.properties:
             expected = answers[prop.name]

@@ -12,13 +12,13 @@ import pytest
 
 from random_compositions import composition
 from streamproof import Spec, StreamproofError
-from streamproof.any import readings
+from streamproof.any import instances, readings
 from streamproof.any.engine import prove_any
+from streamproof.any.every_size import FOR_EVERY_SIZE, check_proof
+from streamproof.any.instances import search_instances
 from streamproof.any.readings import ReadingsDiffer, compare_readings
-from streamproof.cli import prove_any as prove_any_verb
-from streamproof.cli.prove_any import FOR_EVERY_SIZE, check_proof, search_instances
-from streamproof.cli.selection import Selection
 from streamproof.model_registry import Target
+from streamproof.selection import Selection
 from streamproof.system import Instance, ModelError
 from streamproof.transform import composition as joining
 
@@ -56,9 +56,9 @@ def test_proofs_of_compositions_are_never_refuted(seeds: range, tmp_path: Path) 
         selection = Selection(Target("whole", Spec(drawn.load(tmp_path)), False), None)
         parametric = selection.target.parametric(None, {}, drawn.free)
         properties = [p for p in parametric.system.properties if p.kind in FOR_EVERY_SIZE]
-        proof = prove_any(parametric, properties, timeout=1_000, seconds=10.0)
+        proof = prove_any(parametric, properties, query_limit=1.0, seconds=10.0)
         check_proof(selection, parametric, proof)
-        with patch.multiple(prove_any_verb, MOST_STATES=300, ALL_STATES=2_000):
+        with patch.multiple(instances, MOST_STATES=300, ALL_STATES=2_000):
             search_instances(selection, parametric, proof.proved, [p.name for p in properties])
         proved += len(proof.proved)
     assert proved >= len(seeds)

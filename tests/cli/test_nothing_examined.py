@@ -147,7 +147,7 @@ TABLE = [
     # prove
     ("prove bare.py", 2, "no invariant, step property or deadlock to prove\n  mark one, as @invariant"),
     ("prove temporal.py", 2, "streamproof check decides the others: arrives"),
-    ("prove mixed.py", 0, "not supported by this engine: arrives; use streamproof check"),
+    ("prove mixed.py", 0, "not selected: arrives; choose them with --property, or use streamproof check"),
     ("prove lease.py --timeout 1e-9", 160, "nothing was decided"),
     # simulate
     ("simulate bare.py", 2, "no property that a walk can decide\n  mark one, as @invariant"),

@@ -13,9 +13,10 @@ import pytest
 import streamproof
 from streamproof import SearchOptions, exchange
 from streamproof.agree.panel import PanelLimits, agree
-from streamproof.cli.evidence import Unconfirmed, confirm
+from streamproof.cli.evidence import confirm
 from streamproof.engines.registry import CHECKS, PROVERS
 from streamproof.system import Exit, Finding, Kind, System, UsageError, Verdict
+from streamproof.traces.confirming import Unconfirmed
 from streamproof.traces.replay import replay_labels
 
 ENGINES = {**CHECKS, **PROVERS}

@@ -58,7 +58,7 @@ UP = taking("up", [b.less(N, b.num(9))], ("n", b.add(N, b.num(1))))
 def run(of: System, *, integers: bool = False, facts: Sequence[Expr] = ()) -> Pdr:
     """The bare engine after its run."""
     encoding = Encoding(scalarise(of), integers=integers)
-    engine = Pdr(encoding, goals(encoding, of.properties), facts, SolverBudget(10_000, 60))
+    engine = Pdr(encoding, goals(encoding, of.properties), facts, SolverBudget(10.0, 60))
     engine.run()
     return engine
 

@@ -298,7 +298,7 @@ def crowd() -> System:
 
 def test_a_timeout_per_query_ends_in_inconclusive() -> None:
     """A query that the solver gives up leaves its property open and says how far the search had come."""
-    finding = bmc(crowd(), 40, timeout=50, completeness=False).findings[0]
+    finding = bmc(crowd(), 40, query_limit=0.05, completeness=False).findings[0]
     assert finding.verdict is Verdict.INCONCLUSIVE
     assert finding.because.startswith("the solver gave up ")
     assert finding.because.endswith("; raise the timeout, or use check")

@@ -76,27 +76,27 @@ def prove_by_ranking(
     name: str,
     *,
     rank: str | None = None,
-    timeout: int = 2_000,
+    query_limit: float = 2.0,
     seconds: float = 60.0,
 ) -> Ranked:
     """Proves the temporal property called `name`, one or several ``leads_to`` (or ``always(eventually(...))``), by a
     ranking function.
 
     `rank` is an arithmetic expression over variables and parameters, ``2*left + wire``; without it, sums of few
-    variables, measured from their bounds, are tried. `timeout` limits one query, in milliseconds, `seconds` the whole
-    search. A proof holds for every value of the free parameters of a `Parametric`; without a proof the property is
-    inconclusive, never violated.
+    variables, measured from their bounds, are tried. `query_limit` limits one query, `seconds` the whole search. A proof
+    holds for every value of the free parameters of a `Parametric`; without a proof the property is inconclusive, never
+    violated.
 
     Raises `UsageError` for another kind of property, for a state with containers of unbounded size, and for an invalid
     rank.
     """
-    return _RankAttempt(model, name, timeout, seconds).run(rank)
+    return _RankAttempt(model, name, query_limit, seconds).run(rank)
 
 
 class _RankAttempt:
-    def __init__(self, model: System | Parametric, name: str, timeout: int, seconds: float) -> None:
+    def __init__(self, model: System | Parametric, name: str, query_limit: float, seconds: float) -> None:
         self.seconds = seconds
-        self.budget = SolverBudget(timeout, seconds)
+        self.budget = SolverBudget(query_limit, seconds)
         if isinstance(model, Parametric):
             self.system, self.free = model.system, model.free
             self.initial = model.initial

@@ -82,6 +82,10 @@ class GroundingReport:
     more than `FIRST_VALUES` initial values."""
 
 
+NOTHING_COMPARED = GroundingReport((), 0, (), ())
+"""The extent before a comparison."""
+
+
 def candidates(spec: Spec, variant: str | None, given: Mapping[str, Any], free: Sequence[Free]) -> list[dict[str, int]]:
     """Relevant values of the free parameters: small ones, those near integers of the source, random ones."""
     cls = spec.model.variants.get(variant or "", spec.model)

@@ -31,6 +31,8 @@ SOLVER_DEPTH = 20
 """Default depth of a solver's search, in steps."""
 STRENGTH = 4
 """Default maximum strength of induction."""
+WALKS, WALK_STEPS = 1000, 100
+"""Default number of random walks, and of the steps of a walk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,10 @@ TUNING = Tuning()
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """The options of one search or proof; omitted limits are unlimited or chosen by the engine.
+    """The options of one search, proof or simulation; omitted limits are unlimited or chosen by the engine. Times are in
+    seconds.
 
-    `engines.RegisteredEngine.options` lists those that an engine supports; it refuses the others. Raises `UsageError` for
+    An engine or a function refuses the options that it does not support. Raises `UsageError` for
     an invalid value, and for options that exclude each other.
     """
 
@@ -161,9 +164,17 @@ class SearchOptions:
     """Time limit of one solver query, in seconds."""
     tuning: Tuning = TUNING
     """Sizes of the explicit engine's tables and pieces."""
+    walks: int = WALKS
+    """Number of random walks."""
+    steps: int = WALK_STEPS
+    """Maximum number of steps of a walk."""
+    seed: int | None = None
+    """Seed of the walks; equal seeds give equal walks. None: a random one, which the result names."""
+    guided: bool = True
+    """Prefer new states and actions; else take every step with the same probability."""
 
     def __post_init__(self) -> None:
-        for name in ("max_states", "max_depth", "time_limit", "memory", "max_violations"):
+        for name in ("max_states", "max_depth", "time_limit", "memory", "max_violations", "walks", "steps"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise UsageError(f"{name} must be positive, got {value}", remedy="leave it out for no limit")

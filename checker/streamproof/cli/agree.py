@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamproof import interrupts
 from streamproof.base.errors import Exit, UsageError
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.cli.selection import Selection
+from streamproof.selection import Selection
 from streamproof.system.verdict import Finding
 
 if TYPE_CHECKING:

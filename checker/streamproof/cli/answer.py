@@ -15,10 +15,11 @@ from streamproof.base.options import peak_bytes
 from streamproof.base.records import dataclass, replace
 from streamproof.base.text import visible
 from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
-from streamproof.cli.selection import Selection, path_option
+from streamproof.cli.selection import path_option
 from streamproof.model_registry import first_line
 from streamproof.report.check_report import CheckReport, Result
 from streamproof.report.console import print_check
+from streamproof.selection import Selection
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult, Finding, Measured, Mistake, Seconds, Verdict
 
@@ -104,10 +105,6 @@ class Request:
 
         Raises `Unconfirmed` if the interpreter does not confirm a trace, and `SystemFailure`.
         """
-        if system.constraint is not None:
-            from streamproof.transform.constraint import within_constraint
-
-            result = within_constraint(system, result)
         stream = people(self.json_to)
         for warning in self._probable(system):
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
@@ -223,7 +220,12 @@ def trace_folder(out: Path | None, selection: Selection) -> Folder | None:
     return folder
 
 
-def print_left_out(names: Sequence[str], json_to: str | None, remedy: str = "use streamproof check") -> None:
-    """Print the properties that the engine does not support, and what decides them."""
+def print_left_out(
+    names: Sequence[str],
+    json_to: str | None,
+    remedy: str = "use streamproof check",
+    why: str = "not supported by this engine",
+) -> None:
+    """Print the properties without a verdict, and what decides them."""
     if names:
-        people(json_to).write(f"not supported by this engine: {', '.join(names)}; {remedy}\n")
+        people(json_to).write(f"{why}: {', '.join(names)}; {remedy}\n")

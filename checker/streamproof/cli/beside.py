@@ -10,8 +10,8 @@ from streamproof import interrupts
 from streamproof.base.records import replace
 from streamproof.base.text import visible
 from streamproof.cli.answer import Request, trace_folder
-from streamproof.cli.selection import Selection
 from streamproof.report.check_report import Result
+from streamproof.selection import Selection
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult
 

@@ -16,8 +16,8 @@ from streamproof import entries
 from streamproof.base.errors import InputError, SystemFailure, UsageError
 from streamproof.base.reading import expect_file, read_text
 from streamproof.base.records import dataclass
-from streamproof.cli.selection import Selection, select
 from streamproof.model_registry import unknown
+from streamproof.selection import Selection, select
 
 GROUP = "streamproof.bugbenches"
 """The entry-point group in which packages register folders of defects: each entry is a package."""

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof.cli.outputs import people
-from streamproof.cli.selection import Selection
 from streamproof.engines.registry import explored
 from streamproof.model_registry import is_registered
+from streamproof.selection import Selection
 from streamproof.system.model import System
-from streamproof.system.verdict import CheckResult, Finding, Verdict
+from streamproof.system.verdict import CheckResult, Verdict
 
 if TYPE_CHECKING:
-    from streamproof.any.engine import AnySize
+    from streamproof.any.every_size import AnyProof
     from streamproof.certify.writing import Written
     from streamproof.symbolic import Proof
-    from streamproof.transform.unbounded import Parametric
 
 ANY = "--any"
 """The option with the free parameters, in the header of a certificate for every size."""
@@ -52,9 +51,7 @@ def certify_proved(path: Path, selection: Selection, system: System, proof: Proo
 def certify_proved_any(
     path: Path,
     selection: Selection,
-    parametric: Parametric,
-    proof: AnySize,
-    findings: Sequence[Finding],
+    result: AnyProof,
     status: Callable[[str], None],
 ) -> Written:
     """Write the certificate of a proof for every size; no file if no verdict is certified.
@@ -64,8 +61,9 @@ def certify_proved_any(
     from streamproof.any.certify.proofs import contents_any
     from streamproof.certify.writing import Written, written
 
-    without = {}
-    for finding in findings:
+    parametric, proof, without = result.parametric, result.proof, {}
+    assert parametric is not None, "a proof is of a model"
+    for finding in result.findings:
         if finding.verdict is Verdict.VIOLATED:
             without[finding.property] = (
                 "it is violated at one size: check --certificate at these values writes the evidence"

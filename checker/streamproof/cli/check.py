@@ -21,7 +21,6 @@ from streamproof.cli.answer import Request, out_option, print_left_out, trace_fo
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import EngineProgress, ci_options, expect_json_writable, people
 from streamproof.cli.selection import (
-    Selection,
     certificate_option,
     choice_option,
     json_option,
@@ -31,11 +30,11 @@ from streamproof.cli.selection import (
     path_option,
     property_option,
     resource_options,
-    select,
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
 from streamproof.engines.registry import CHECKS, RegisteredEngine, explored
+from streamproof.selection import Selection, select
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult, Finding, Measure, Measured
 

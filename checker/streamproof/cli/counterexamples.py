@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from streamproof import __version__
+from streamproof.api.replay import confirmed
 from streamproof.base.errors import Exit, InputError, StreamproofError
 from streamproof.base.files import SUFFIXES, expect_writable, plain_name, write_all
 from streamproof.base.options import SearchOptions
@@ -18,13 +19,13 @@ from streamproof.base.records import dataclass, replace
 from streamproof.base.text import visible
 from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.cli.replay import confirmed
-from streamproof.cli.selection import Selection, json_option
+from streamproof.cli.selection import json_option
 from streamproof.cli.verbs import Verb
 from streamproof.engines.registry import CHECKS
 from streamproof.exchange.itf.reading import read_meta
 from streamproof.exchange.itf.writing import itf_text
 from streamproof.model_registry import bundled, find
+from streamproof.selection import Selection
 from streamproof.system.model import System, parameter_json
 from streamproof.system.verdict import Verdict
 
@@ -136,7 +137,7 @@ class PromisedViolation:
             return
         try:
             meta = read_meta(path)
-            trace, _ = confirmed(path, self.system, self.evidence.name)
+            trace = confirmed(path, self.system, self.evidence.name).trace
         except StreamproofError as error:
             yield str(error) if str(path) in str(error) else f"{path}: {error}"
             return

@@ -1,24 +1,17 @@
-"""Output of traces: confirmed by the interpreter, written as ITF and text, printed on the console."""
+"""Output of confirmed traces: written as ITF and text, printed on the console."""
 
 from __future__ import annotations
 
 from typing import TextIO
 
-from streamproof.base.errors import EvaluationError, Exit, StreamproofError
 from streamproof.base.records import dataclass, replace
 from streamproof.cli.outputs import MISTAKE, Folder
 from streamproof.exchange.itf.writing import itf_text
-from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, System
-from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
+from streamproof.system.verdict import Finding, Mistake, Trace
+from streamproof.traces.confirming import confirm_finding
 from streamproof.traces.render import About, render_text
-from streamproof.traces.replay import ReplayError, replay, verify
-
-
-class Unconfirmed(StreamproofError):
-    """An engine's trace that the interpreter does not confirm: one of the two is wrong, and no verdict is given."""
-
-    exit_code = Exit.DISAGREE
+from streamproof.traces.replay import replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +56,12 @@ def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, sh
     """The evidence for a finding; None if it has no trace. Raises `Unconfirmed`."""
     if finding.trace is None:
         return None
-    prop = system.property(finding.property)
-    error: StreamproofError | None = None
-    try:
-        if finding.verdict is Verdict.ERROR:
-            replay(system, finding.trace)
-            error = _mistake(system, prop, finding.trace)
-        else:
-            verify(system, prop, finding.trace)
-    except ReplayError as failure:
-        raise Unconfirmed(
-            f"the {engine} engine's trace for {prop.name} is not confirmed by the interpreter: {failure.message}",
-            remedy="this is a defect of streamproof; please report it with the model",
-        ) from failure
+    error = confirm_finding(system, finding, engine)
     # Stem and cycle of a lasso are each as short as possible, but their sum need not be.
     least = shortest and finding.kind not in (Kind.TERMINATION, Kind.TEMPORAL)
     about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce, error=error)
-    return Evidence(prop.name, system, finding.trace, None if error else prop, about)
-
-
-def _mistake(system: System, prop: Property, trace: Trace) -> EvaluationError:
-    """The evaluation error at the end of a trace: of a step from its last state, or of the property. Raises `ReplayError`."""
-    interpreter = Interpreter(system)
-    try:
-        for _ in interpreter.steps(trace.states[-1]):
-            pass
-        if prop.kind is not Kind.STEP:
-            interpreter.holds(prop, trace.states[-1])
-        elif len(trace.states) > 1:
-            interpreter.holds(prop, trace.states[-2], trace.states[-1])
-    except EvaluationError as error:
-        return error
-    raise ReplayError("no evaluation error shows at its end")
+    prop = None if error else system.property(finding.property)
+    return Evidence(finding.property, system, finding.trace, prop, about)
 
 
 def behaviour(system: System, mistake: Mistake, engine: str, reproduce: str, *, shortest: bool = True) -> Evidence:

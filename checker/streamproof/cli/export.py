@@ -1,63 +1,31 @@
-"""``streamproof export``: traces as ITF, traces and state graphs as Graphviz, models as Promela or in TLA+."""
+"""``streamproof export``: files with traces, graphs and models for other tools."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from streamproof import __version__
-from streamproof.base.errors import Exit, TooLarge, UsageError
+from streamproof.api.export import FORMS, MODELS, exported
+from streamproof.api.subject import ChosenSystem
+from streamproof.base.errors import Exit, UsageError
 from streamproof.base.files import DRAWING, expect_writable, form_of, write
 from streamproof.base.options import SearchOptions
 from streamproof.base.records import dataclass
 from streamproof.base.text import inner
 from streamproof.cli.beside import cautioned
-from streamproof.cli.evidence import Evidence, confirm
 from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
-from streamproof.cli.selection import (
-    Selection,
-    json_option,
-    model_options,
-    number_option,
-    property_option,
-    select,
-    timeout_option,
-)
+from streamproof.cli.selection import json_option, model_options, number_option, property_option, timeout_option
 from streamproof.cli.verbs import Verb
-from streamproof.engines.registry import CHECKS, explored
-from streamproof.exchange.drawings.dot import MAX_STATES, render_svg, search_dot, trace_dot
-from streamproof.exchange.drawings.sequence import sequence_svg
-from streamproof.exchange.itf.writing import itf_text
-from streamproof.exchange.promela.model import Promela, promela
-from streamproof.exchange.smt.chc import chc
-from streamproof.exchange.smt.smtlib import DEPTH, smtlib
-from streamproof.exchange.tla.module import Tla, export
-from streamproof.system.model import Kind, System, parameter_json
-from streamproof.system.verdict import Verdict
-from streamproof.traces.replay import replay_labels
+from streamproof.exchange.drawings.dot import MAX_STATES, render_svg
+from streamproof.exchange.smt.smtlib import DEPTH
+from streamproof.selection import select
+from streamproof.system.model import parameter_json
 
 SCHEMA = "streamproof.export/1"
-
-
-FORMS = {
-    "itf": ".itf.json",
-    "dot": ".dot",
-    "sequence": ".svg",
-    "promela": ".pml",
-    "tla": ".tla",
-    "smtlib": ".smt2",
-    "chc": ".smt2",
-}
-"""The formats by their names on the command line, each with its file suffix."""
-TRACES = {"itf": itf_text, "dot": trace_dot, "sequence": sequence_svg}
-"""The formats of traces, with their writers."""
-MODELS = ("promela", "tla", "smtlib", "chc")
-"""The formats of whole models, written without a search."""
 
 
 @click.command(
@@ -130,34 +98,23 @@ def command(
         raise UsageError("--out - and --json - write to the same place", remedy="name a file for one of them")
     cautions = cautioned(selection)
     system = selection.system()
-    module: Tla | None = None
     options = SearchOptions(max_states=max_states, time_limit=time_limit)
-    documents: list[tuple[str, str]]
-    left_out: dict[str, str] = {}
-    if form == "promela":
-        documents, too_large = _promela(system, properties, single=place.single)
-        left_out = {name: error.short_text for name, error in too_large.items()}
-    elif form == "smtlib":
-        documents = [(_file_name(system.name), smtlib(system, depth).text)]
-    elif form == "chc":
-        documents = _clauses(system, properties)
-    elif form == "tla":
-        module = export(system)
-        documents = list(module.files.items())
-        left_out = {name: f"{name}: TLA+ has no text for it" for name in module.left_out}
-    elif actions:
-        trace = replay_labels(system, actions)
-        documents = [("actions", TRACES[form](system, trace))]
-    elif form == "dot" and not properties:
-        documents = [("graph", _graph(system, options, limit))]
-    else:
-        found = _traces(selection, system, options)
-        documents = [(e.name, TRACES[form](system, e.trace, e.prop)) for e in found]
+    found = exported(
+        ChosenSystem(selection, None, selection.properties, selection.listed()),
+        system,
+        form,
+        actions,
+        limit=limit,
+        depth=depth,
+        options=options,
+        single=place.single,
+    )
+    module, documents = found.tla, list(found.texts.items())
     files = []
     for path in place.write(documents) if module is None else place.write_named(documents, module.module):
         people(STANDARD if place.standard else json_to).write(f"{path}\n")
         files.append(str(path))
-    for why in left_out.values():
+    for why in found.left_out.values():
         people(STANDARD if place.standard else json_to).write(f"left out: {why}\n")
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -167,7 +124,7 @@ def command(
         "parameters": {name: parameter_json(value) for name, value in system.parameters.items()},
         "format": form,
         "files": files,
-        "left_out": list(left_out),
+        "left_out": list(found.left_out),
         "warnings": list(cautions),
         "exit_code": int(Exit.HOLDS),
     }
@@ -245,93 +202,3 @@ class ExportPlace:
         for name, text in documents:
             yield folder.write(name, text, about)
         folder.forget([about])
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "_", name)
-
-
-def _promela(
-    system: System, properties: Sequence[str], *, single: bool
-) -> tuple[list[tuple[str, str]], dict[str, TooLarge]]:
-    """The model, unless properties were chosen, and the text of each temporal property, if the output is a folder.
-
-    Also returns the properties whose formulas are too large for Spin. Raises `TooLarge` for a chosen one.
-    """
-    from streamproof.exchange.promela.spin import claimed
-
-    name = _file_name(system.name)
-    temporal = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]
-    for chosen in properties:
-        if chosen not in temporal:
-            raise UsageError(
-                f"{chosen} is part of the text of the model; only temporal properties have separate texts",
-                remedy="leave out --property",
-            )
-    own = [] if properties else [(name, promela(system))]
-    wanted = properties or ([] if single else temporal)
-    claims: dict[str, Sequence[Promela]] = {}
-    too_large: dict[str, TooLarge] = {}
-    for p in wanted:
-        try:
-            claims[p] = claimed(system, p)
-        except TooLarge as error:
-            too_large[p] = TooLarge(f"{p}: {error.message}", loc=system.property(p).loc, remedy=error.remedy)
-            if properties:
-                raise too_large[p] from None
-    for chosen, parts in claims.items():
-        if single and len(parts) > 1:
-            raise UsageError(f"{chosen} is split into {len(parts)} texts", remedy="name a folder")
-    return [*own, *(text for p in claims for text in _claims(f"{name}.{_file_name(p)}", claims[p]))], too_large
-
-
-def _claims(name: str, texts: Sequence[Promela]) -> Iterator[tuple[str, str]]:
-    """The texts of a temporal property, numbered if there are several."""
-    for number, text in enumerate(texts, 1):
-        yield (f"{name}-{number}" if len(texts) > 1 else name), text.text
-
-
-def _clauses(system: System, properties: Sequence[str]) -> list[tuple[str, str]]:
-    """A text for each (chosen) property."""
-    clauses = chc(system)
-    for chosen in properties:
-        if chosen not in clauses.kinds:
-            raise UsageError(f"{chosen} is not a property of states or steps", remedy="use streamproof check")
-    return [(_file_name(name), text) for name, text in clauses.texts.items() if not properties or name in properties]
-
-
-def _graph(system: System, options: SearchOptions, limit: int) -> str:
-    """The graph of reachable states. Raises `TooLarge` for more than `limit` states, after visiting one more."""
-    most = limit + 1 if options.max_states is None else min(options.max_states, limit + 1)
-    found = CHECKS["explicit"].run(system, replace(options, max_states=most))
-    states = explored(found)
-    assert states is not None, "the explicit engine visits states"
-    return search_dot(states.system, states.states(), found.findings, limit=limit)
-
-
-def _traces(selection: Selection, system: System, options: SearchOptions) -> list[Evidence]:
-    """The confirmed traces of the chosen properties. Raises `NoTrace` if there is none."""
-    result = CHECKS["explicit"].run(system, replace(options, properties=selection.properties))
-    if result.interrupted:
-        raise KeyboardInterrupt
-    if result.mistake is not None:
-        raise result.mistake.error
-    found = []
-    for finding in result.findings:
-        again = selection.only(finding.property).command("check")
-        evidence = confirm(system, finding, "explicit", again)
-        if evidence is not None:
-            found.append(evidence)
-    if not found:
-        facts = "; ".join(f"{f.property} {f.text()}: {f.because}" for f in result.findings)
-        decided = all(f.verdict is not Verdict.INCONCLUSIVE for f in result.findings)
-        raise NoTrace(f"no property has a trace ({facts})", decided=decided)
-    return found
-
-
-class NoTrace(UsageError):
-    """No trace to write: the properties hold, or the search ended before they were decided."""
-
-    def __init__(self, message: str, *, decided: bool) -> None:
-        self.exit_code = Exit.USAGE if decided else Exit.INCONCLUSIVE
-        super().__init__(message, remedy="choose a property that is violated or reached, or raise the limits")

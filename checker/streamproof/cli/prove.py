@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,11 +19,7 @@ from streamproof.cli.answer import Request, out_option, print_left_out, trace_fo
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
 from streamproof.cli.outputs import ci_options, expect_json_writable, people
-from streamproof.cli.prove_any import answer_any, elsewhere
-from streamproof.cli.prove_rank import SECONDS as RANK_SECONDS
-from streamproof.cli.prove_rank import answer_ranked
 from streamproof.cli.selection import (
-    Selection,
     certificate_option,
     choice_option,
     json_option,
@@ -32,26 +27,31 @@ from streamproof.cli.selection import (
     model_options,
     number_option,
     property_option,
-    select,
     timeout_option,
 )
 from streamproof.cli.ticking import Ticking
 from streamproof.cli.verbs import SecondsType, Verb
-from streamproof.engines.proving import PROVABLE, QUERY_SECONDS
+from streamproof.engines.proving import (
+    ANY_QUERY_SECONDS,
+    BY_NAME,
+    PROVABLE,
+    QUERY_SECONDS,
+    RANK_SECONDS,
+    SECONDS,
+    seconds_of,
+)
 from streamproof.engines.registry import PROVERS
 from streamproof.report.console import print_lines
+from streamproof.selection import Selection, select
 from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
-from streamproof.system.verdict import Verdict, number_of
+from streamproof.system.verdict import Verdict
 from streamproof.traces.places import changes
 from streamproof.transform.unbounded import Unbounded
 
 if TYPE_CHECKING:
     from streamproof.symbolic import Cti, Proof
 
-ANY_QUERY_SECONDS = 10.0
-SECONDS = 120.0
-"""Default time limit of a run, in seconds; most runs that end at all end long before."""
 MAX_SHOWN = 2
 """Largest number of counterexamples to induction that are printed; each is one state and a few steps."""
 MOST_LEMMAS = 12
@@ -133,7 +133,10 @@ def command(
     wanted = (Kind.TEMPORAL,) if rank is not None else PROVABLE
     chosen = [p.name for p in selection.listed() if properties or p.kind in wanted]
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
+    by_name = [p.name for p in selection.listed() if p.name in left_out and p.kind in BY_NAME]
     if not chosen:
+        from streamproof.any.every_size import elsewhere
+
         what = "temporal property" if rank is not None else "invariant, step property or deadlock"
         others = {p.name: elsewhere(selection, p.kind, free) for p in selection.listed()}
         remedy = "; ".join(f"{name}: {advice}" for name, advice in others.items()) or "mark one, as @invariant"
@@ -167,6 +170,8 @@ def command(
         if rank is not None:
             if certificate is not None:
                 raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
+            from streamproof.cli.prove_rank import answer_ranked
+
             limit = None if timeout is None else min(timeout, MOST_PATIENCE)
             return answer_ranked(request, names, chosen, rank, patience, limit)
         system = _instance(request, names)
@@ -179,8 +184,9 @@ def command(
                 what = "--any" if names else "a proof over unbounded integers"
                 raise UsageError(f"{what} does not support --engine", remedy=f"leave out --engine{or_any}")
 
-            seconds = ANY_QUERY_SECONDS if patience is None else patience
-            return answer_any(request, names, chosen, left_out, seconds, _seconds(timeout, SECONDS), certificate)
+            from streamproof.cli.prove_any import answer_any
+
+            return answer_any(request, names, chosen, left_out, patience, seconds_of(timeout), certificate)
         if certificate is not None and any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
             raise UsageError(
                 "a proof of a temporal property has no certificate", remedy="check --certificate FILE writes one"
@@ -189,7 +195,7 @@ def command(
         options = SearchOptions(
             properties=tuple(chosen),
             max_depth=depth + 1,
-            time_limit=_seconds(timeout, SECONDS),
+            time_limit=seconds_of(timeout),
             max_k=k,
             query_limit=patience,
         )
@@ -198,7 +204,7 @@ def command(
             beside = judged_beside(request, out, lambda s, _: prover.run(s, options, on_progress=progress))
             proof = cast("Proof", prover.run(system, options, on_progress=progress))
         times = replace(proof.seconds, compile=ready)
-        proof = replace(proof, seconds=times, notes=tuple(_notes(proof)))
+        proof = replace(proof, seconds=times)
         if not quiet:
             _show_open(system, proof, json_to)
             print_lines(_discovered(proof), people(json_to))
@@ -209,7 +215,8 @@ def command(
     except StreamproofError as error:
         request.fail(error)
         raise
-    print_left_out(left_out, json_to)
+    print_left_out(by_name, json_to, "choose them with --property, or use streamproof check", "not selected")
+    print_left_out([name for name in left_out if name not in by_name], json_to)
     if certificate is not None:
         print_certificate(written, selection, json_to)
     return code
@@ -236,23 +243,6 @@ def _instance(request: Request, free: Sequence[str]) -> System | None:
             raise
         return None
     return None if free else system
-
-
-def _seconds(given: float | None, usual: float) -> float | None:
-    """The time limit of a run; None if there is none."""
-    seconds = usual if given is None else given
-    return None if math.isinf(seconds) else seconds
-
-
-def _notes(proof: Proof) -> Iterator[str]:
-    """Remarks about all proofs, and a hint at check for small state spaces."""
-    proved = [f for f in proof.findings if f.property in proof.k]
-    if proved:
-        what = "the proof is" if len(proved) == 1 else f"the {len(proved)} proofs are"
-        yield f"{what} for this instance" + ("; confirmed by a second procedure" if proof.confirmed else "")
-    if proof.reachable is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
-        found = number_of(proof.reachable, "reachable state")
-        yield f"use streamproof check for open properties: the model has only {found}"
 
 
 def _more(system: System, proof: Proof, left_out: Sequence[str]) -> dict[str, Any]:

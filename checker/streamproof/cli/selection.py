@@ -1,14 +1,10 @@
-"""The model, variant, parameters and properties chosen by a command line, and their completion in shells; options that
-several verbs share."""
+"""Options that several verbs share, and the completion of models, variants, parameters and properties in shells."""
 
 from __future__ import annotations
 
 import functools
 import math
-import shlex
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,149 +13,13 @@ import click
 from streamproof import interrupts
 from streamproof.base.errors import UsageError
 from streamproof.base.options import MOST_WORKERS, TIERS, SearchOptions, parse_bytes
-from streamproof.base.records import dataclass, replace
 from streamproof.cli.verbs import Option, SecondsType
-from streamproof.model_registry import Listed, Target, bundled, find, first_line, unknown
-from streamproof.system.model import System
-from streamproof.system.verdict import Measure
+from streamproof.model_registry import Target, bundled, find, first_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from streamproof.agree.plain_python import PlainPython
-
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A chosen system. `given` are the parameters set by the command line; `properties` None means all."""
-
-    target: Target
-    variant: str | None = None
-    given: dict[str, Any] = field(default_factory=dict)
-    properties: tuple[str, ...] | None = None
-    options: tuple[str, ...] = ()
-    """The command-line words of this selection, for a command that repeats it."""
-    questions: tuple[tuple[str, str], ...] = ()
-    """Questions about the instance: the name of the option, and its text."""
-
-    @property
-    def name(self) -> str:
-        """Model and variant as one word."""
-        return f"{self.target.name}-{self.variant}" if self.variant else self.target.name
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All parameters with their values."""
-        return {**self.target.defaults(self.variant), **self.given}
-
-    def listed(self) -> tuple[Listed, ...]:
-        """The chosen properties, in the system's order."""
-        every = self.target.properties(self.variant, self.parameters)
-        return every if self.properties is None else tuple(p for p in every if p.name in self.properties)
-
-    def only(self, prop: str) -> Selection:
-        """This selection with one property."""
-        return replace(self, properties=(prop,))
-
-    def system(self) -> System:
-        """The chosen transition system."""
-        return self.target.system(self.variant, self.given)
-
-    def compared(self) -> tuple[System, PlainPython]:
-        """The chosen transition system after a comparison with plain Python. Raises `ReadingDiffers`."""
-        from streamproof.agree.plain_python import compare_with_python
-
-        return self.target.read(self.variant, self.given, compare_with_python)
-
-    def facts(self) -> list[str]:
-        """What the specification says of the chosen instance, and its answers to the questions, in lines."""
-        return self.target.facts(self.variant, self.parameters, self.questions)
-
-    def cautions(self) -> tuple[str, ...]:
-        """What the specification warns of about the chosen instance."""
-        return tuple(self.target.cautions(self.variant, self.parameters))
-
-    def beside(self) -> Iterable[Selection]:
-        """The variants that are judged beside the chosen instance of the model itself."""
-        for name in self.target.beside(self.parameters) if self.variant is None else ():
-            yield replace(self, variant=name, options=("--variant", name, *self.options), questions=())
-
-    def measures(self) -> tuple[Measure, ...]:
-        """The quantities of the chosen system; none if single properties are chosen."""
-        return () if self.properties is not None else self.target.measures(self.variant, self.given)
-
-    def expected(self, prop: str) -> str | None:
-        """The expected verdict of a property; None if there is none.
-
-        Violations of a variant are expected at its own parameters only. Properties of the model itself hold at all of them.
-        """
-        if self.variant is not None and self.parameters != self.target.defaults(self.variant):
-            return None
-        return self.target.expectation(self.variant, prop)
-
-    def command(self, verb: str, *more: str) -> str:
-        """The command that repeats this selection."""
-        chosen = [word for name in self.properties or () for word in ("--property", name)]
-        return shlex.join(["streamproof", verb, self.target.text, *self.options, *chosen, *more])
-
-
-def select(
-    model: str,
-    variant: str | None = None,
-    size: str | None = None,
-    parameters: Sequence[str] = (),
-    properties: Sequence[str] = (),
-    *,
-    answering: bool = False,
-) -> Selection:
-    """The selection of a command line. Raises `UsageError` for an unknown name, with the nearest ones, and, unless
-    `answering`, for a question."""
-    target = find(model)
-    cls = target.variant(variant)
-    options: list[str] = []
-    given: dict[str, Any] = {}
-    if variant is not None:
-        options += ["--variant", variant]
-    if size is not None:
-        if size not in cls.sizes:
-            raise unknown(f"{target.name} has no size", size, cls.sizes, "its sizes")
-        given.update(cls.sizes[size])
-        options += ["--size", size]
-    chosen_by: dict[str, str] = {}
-    questions: list[tuple[str, str]] = []
-    for text in expect_once(parameters):
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f"-p {text}: no value", remedy="write -p name=value")
-        if name in target.spec.questions:
-            if not answering:
-                option = "--" + name.replace("_", "-")
-                raise UsageError(f"{option} is a question that only check answers", remedy="leave it out")
-            questions.append((name, value))
-        else:
-            for one, meant in target.meaning(cls, name, value).items():
-                if one in chosen_by:
-                    both = " and ".join("--" + word.replace("_", "-") for word in (chosen_by[one], name))
-                    raise UsageError(f"{both} exclude each other", remedy="leave out one of the two")
-                chosen_by[one], given[one] = name, meant
-        options += ["-p", text]
-    every = [p.name for p in target.properties(variant, given)]
-    for name in properties:
-        if name not in every:
-            raise unknown(f"{target.name} has no property", name, every, "its properties")
-    # Each once, in the system's order.
-    chosen = tuple(name for name in every if name in properties) if properties else None
-    return Selection(target, variant, given, chosen, tuple(options), tuple(questions))
-
-
-def expect_once(parameters: Sequence[str]) -> Sequence[str]:
-    """The texts ``name=value`` as given. Raises `UsageError` where one name occurs twice."""
-    for name, count in Counter(text.partition("=")[0] for text in parameters).items():
-        if count > 1:
-            raise UsageError(f"the parameter {name} is given {count} times", remedy="give it once")
-    return parameters
 
 
 def limited_by(option: str, usual: float | None = None) -> Callable[[F], F]:

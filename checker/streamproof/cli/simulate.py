@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from streamproof.base.errors import StreamproofError, UsageError
+from streamproof.base.options import WALK_STEPS, WALKS
 from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
 from streamproof.cli.beside import cautioned, judged_beside
 from streamproof.cli.outputs import Status, expect_json_writable
@@ -21,14 +22,12 @@ from streamproof.cli.selection import (
     model_options,
     number_option,
     property_option,
-    select,
     timeout_option,
 )
 from streamproof.cli.verbs import Verb
-from streamproof.explicit.simulation import DEFAULT_STEPS, DEFAULT_WALKS, WALKED, Simulation, simulate
+from streamproof.explicit.simulation import SEEDS, WALKED, Simulation, simulate
+from streamproof.selection import select
 from streamproof.system.model import System
-
-SEEDS = 1 << 32
 
 
 @click.command(
@@ -39,8 +38,8 @@ SEEDS = 1 << 32
 )
 @model_options
 @property_option
-@number_option("--walks", help="Number of walks.", default=DEFAULT_WALKS)
-@number_option("--steps", help="Largest number of steps of a walk.", default=DEFAULT_STEPS)
+@number_option("--walks", help="Number of walks.", default=WALKS)
+@number_option("--steps", help="Largest number of steps of a walk.", default=WALK_STEPS)
 @number_option("--seed", help="Seed of the walks; equal seeds give equal walks.  [default: random]", least=0)
 @click.option(
     "--guided/--uniform",
@@ -114,8 +113,7 @@ def command(
             found = walked(system)
         # The command repeats exactly these walks, independent of the speed of the machine.
         request = replace(request, words=_words(found.walks, steps, seed, guided))
-        shown = replace(found, notes=tuple(_notes(found, steps)))
-        code = request.answer(system, shown, _more(found, steps, left_out), beside=beside)
+        code = request.answer(system, found, _more(found, steps, left_out), beside=beside)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -126,23 +124,6 @@ def command(
 def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:
     """The options that repeat the walks."""
     return ("--walks", str(walks), "--steps", str(steps), "--seed", str(seed), *(() if guided else ("--uniform",)))
-
-
-def _notes(found: Simulation, steps: int) -> list[str]:
-    kind = "guided" if found.guided else "uniform"
-    ended = "" if found.stopped is None else f"; ended by: {found.stopped}"
-    notes = [
-        f"seed {found.seed}: {found.walks} {kind} walk{'' if found.walks == 1 else 's'} of at most {steps} steps, "
-        f"{found.steps} steps, the longest walk {found.longest}{ended}"
-    ]
-    estimate = found.estimate
-    guess = (
-        ""
-        if estimate is None
-        else f"; such walks can visit more than about {estimate:.0f} (Chao2, an estimate that is mostly too low)"
-    )
-    notes.append(f"{found.distinct} distinct states visited{guess}")
-    return notes
 
 
 def _more(found: Simulation, steps: int, left_out: list[str]) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from streamproof.cli.selection import (
     complete_parameters,
     complete_sizes,
     complete_variants,
-    expect_once,
     json_option,
     number_option,
     path_option,
@@ -32,6 +31,7 @@ from streamproof.cli.selection import (
 )
 from streamproof.cli.sweep_run import POINTS, SweepRun
 from streamproof.cli.verbs import Option, Verb
+from streamproof.selection import expect_once
 
 if TYPE_CHECKING:
     from streamproof.language.declare.spec import Spec

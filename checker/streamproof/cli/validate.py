@@ -18,10 +18,12 @@ from streamproof.base.files import DOT, expect_writable, write
 from streamproof.base.optional import expect_pyarrow
 from streamproof.base.text import BLANK, Line, Style, StyledText, line, visible
 from streamproof.cli.outputs import Status, ci_options, expect_json_writable, people, write_ci_files, write_json
-from streamproof.cli.selection import choice_option, expect_once, json_option, number_option, path_option
+from streamproof.cli.selection import choice_option, json_option, number_option, path_option
 from streamproof.cli.verbs import Verb
+from streamproof.selection import expect_once
 
 if TYPE_CHECKING:
+    from streamproof.api.validate import Validation
     from streamproof.conformance.coverage import JudgedEvents
     from streamproof.conformance.found_runs import FoundRun, ValidationRequest
     from streamproof.conformance.run_verdict import Answer, Recovery, Rejection, RunVerdict
@@ -127,6 +129,7 @@ def command(
     one failed (with 75 or 150 if the model has a mistake), else with 160. An accepted run can have findings, such as a hang.
     """
     from streamproof import __version__
+    from streamproof.api.validate import Validation
     from streamproof.conformance.coverage import JudgedEvents
     from streamproof.conformance.validation import validate_paths
     from streamproof.report.console import print_lines
@@ -163,7 +166,8 @@ def command(
             verdicts = validate_paths(list(paths), coverage=counted, workers=workers, on_progress=status, **options)
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
-    code = _code(verdicts)
+    validation = Validation(tuple(verdicts))
+    code = validation.exit_code
     if code == Exit.HOLDS and fail_on_finding and any(verdict.findings for verdict in verdicts):
         code = Exit.LIVENESS
     if code == Exit.HOLDS and counted is not None and min_judged is not None and counted.percent < min_judged:
@@ -180,7 +184,7 @@ def command(
         write(dot, frontier_dot(verdicts), DOT)
         if not any(verdict.rejection for verdict in verdicts):
             sys.stderr.write(f"streamproof: warning: {visible(str(dot))} has no states: {NONE}\n")
-    print_lines(_lines(verdicts, explain=explain), people(json_to))
+    print_lines(_lines(validation, explain=explain), people(json_to))
     if counted is not None:
         print_lines(_coverage(counted, verdicts, min_judged, whole=coverage), people(json_to))
     return code
@@ -212,29 +216,9 @@ def _from(folder: Path, request: ValidationRequest, run: FoundRun) -> list[RunVe
     return judged.verdicts
 
 
-_ERRORS = (Exit.EVALUATION, Exit.MALFORMED, Exit.TOO_LARGE)
-"""Exit codes of failed validations, the gravest first; the others end with 153."""
-
-
-def _code(verdicts: Sequence[RunVerdict]) -> Exit:
-    shown = _recorded(verdicts)
-    answers = {verdict.answer for verdict in shown}
-    if "rejected" in answers:
-        return Exit.REJECTED
-    if "error" in answers:
-        codes = {verdict.exit_code for verdict in shown if verdict.answer == "error"}
-        return next((code for code in _ERRORS if code in codes), Exit.SYSTEM)
-    return Exit.INCONCLUSIVE if "inconclusive" in answers else Exit.HOLDS
-
-
-def _recorded(verdicts: Sequence[RunVerdict]) -> list[RunVerdict]:
-    """Without those of a model of which the run has no record, if the run has records of another one."""
-    return [verdict for verdict in verdicts if not verdict.unrecorded]
-
-
-def _lines(verdicts: Sequence[RunVerdict], *, explain: bool) -> Iterator[Line]:
+def _lines(validation: Validation, *, explain: bool) -> Iterator[Line]:
     """One line per job or channel, the explanation of each rejection under it, the totals."""
-    shown = _recorded(verdicts)
+    shown = validation.recorded
     several = {key for key, count in Counter((v.run, v.model) for v in shown).items() if count > 1}
     models: dict[str, set[str]] = {}
     for verdict in shown:
@@ -246,7 +230,7 @@ def _lines(verdicts: Sequence[RunVerdict], *, explain: bool) -> Iterator[Line]:
             yield from _restart(number, recovery)
     yield BLANK
     if len({(v.run, v.trace, v.unit) for v in shown}) < len(shown):
-        yield from _by_model(verdicts, shown)
+        yield from _by_model(validation.verdicts, shown)
     else:
         yield line(f"{_counted(shown)}: ", _answers(shown))
 

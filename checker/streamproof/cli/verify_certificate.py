@@ -18,10 +18,11 @@ from streamproof.base.reading import MOST_EVIDENCE, parsed, read_regular
 from streamproof.base.text import Line, encodable, line, visible
 from streamproof.cli.certificate import ANY
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.cli.selection import Selection, amount, json_option, path_option, select
+from streamproof.cli.selection import amount, json_option, path_option
 from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.language.declare.model import limits_text
 from streamproof.model_registry import find, is_registered
+from streamproof.selection import Selection, select
 from streamproof.system.model import System
 from streamproof.transform.unbounded import Parametric
 

@@ -103,6 +103,26 @@ def fitting_workers(sizes: Sequence[int]) -> int:
     return 1 if shared < LARGE else len(os.sched_getaffinity(0))
 
 
+def verdicts_on(
+    log: str | os.PathLike[str], model: str | type[Model] | Model | Spec | System | Binding
+) -> list[RunVerdict]:
+    """The verdicts on a log or a folder of runs. `model` is a name as for `validate --model`, a model for event logs, or a
+    binding. Raises `InputError` if there is no run."""
+    place = Path(log)
+    expect_recorded(place)
+    binding: Any = model
+    if isinstance(model, str):
+        binding = binding_for(model, path=place)
+    elif isinstance(model, Model):
+        binding = EventLog(type(model), **model.settings())
+    elif not callable(getattr(model, "plan", None)):
+        binding = EventLog(cast(Any, model))
+    name = (
+        model if isinstance(model, str) else getattr(getattr(binding, "system", None), "name", type(binding).__name__)
+    )
+    return [v for run in binding.runs(place) for v in judge(binding.plan(run, None), name)]
+
+
 def assert_conforms(
     log: str | os.PathLike[str], model: str | type[Model] | Spec | System | Binding
 ) -> list[RunVerdict]:
@@ -111,17 +131,7 @@ def assert_conforms(
     `model` is a name as for `validate --model`, a model for event logs, or a binding. Raises `AssertionError` with the
     place and the reason of each other verdict, and `InputError` if there is no run.
     """
-    place = Path(log)
-    expect_recorded(place)
-    binding: Any = model
-    if isinstance(model, str):
-        binding = binding_for(model, path=place)
-    elif not callable(getattr(model, "plan", None)):
-        binding = EventLog(cast(Any, model))
-    name = (
-        model if isinstance(model, str) else getattr(getattr(binding, "system", None), "name", type(binding).__name__)
-    )
-    verdicts = [v for run in binding.runs(place) for v in judge(binding.plan(run, None), name)]
+    verdicts = verdicts_on(log, model)
     others = [v for v in verdicts if v.answer != "accepted"]
     if others:
         raise AssertionError(

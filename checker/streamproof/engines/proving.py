@@ -3,7 +3,8 @@ proof is vacuous."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -13,20 +14,26 @@ from streamproof.base.options import DEFAULTS, SearchOptions
 from streamproof.interrupts import TimeUp, requested
 from streamproof.system import build as b
 from streamproof.system.model import Kind, Property, State, System
-from streamproof.system.verdict import CheckResult, Finding, Verdict
+from streamproof.system.verdict import CheckResult, Finding, Verdict, number_of
 from streamproof.transform.scalarise import scalarise
 
 if TYPE_CHECKING:
     from streamproof.symbolic import Effort, Proof
 
-QUERY_SECONDS = 60.0
-"""Default time limit of one query, in seconds."""
+QUERY_SECONDS, ANY_QUERY_SECONDS, RANK_QUERY_SECONDS = 60.0, 10.0, 2.0
+"""Default time limits of one query, in seconds: of a proof of one instance, for every size, by a ranking function."""
+RANK_SECONDS = 60.0
+"""Default time limit of the search for a rank of one property, in seconds."""
 MOST_STATES = 20_000
 """Largest number of states explored as evidence for lemma discovery."""
 MOST_TERMS = 200_000_000
 """Largest number of terms evaluated for these states: some seconds of generated Python."""
+SECONDS = 120.0
+"""Default time limit of a run, in seconds; most runs that end at all end long before."""
 PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
-"""Kinds of property that induction can prove; reachability needs a witness and termination the state graph, so a search."""
+"""Kinds of property that are proved unless others are chosen by name."""
+BY_NAME = (Kind.TEMPORAL, Kind.REACHABLE)
+"""Kinds of property that are proved only if they are chosen by name: they may take long, or need a witness."""
 
 
 EXAMINING = 10.0
@@ -35,6 +42,12 @@ FIRST_STATES = 2_000
 """Number of states explored at first to find such a state."""
 
 R = TypeVar("R", bound=CheckResult)
+
+
+def seconds_of(given: float | None, usual: float = SECONDS) -> float | None:
+    """The time limit of a run in seconds, `usual` unless one is given; None if there is none."""
+    seconds = usual if given is None else given
+    return None if math.isinf(seconds) else seconds
 
 
 def states_worth(system: System) -> int:
@@ -139,7 +152,6 @@ def _prove(
     names = options.properties
     if names is None:
         names = [p.name for p in system.properties if p.kind in PROVABLE]
-    patience = int(1000 * (QUERY_SECONDS if options.query_limit is None else options.query_limit))
     states = ExploredStates(system)
     answer = (
         prove_all if any(system.property(n).kind is Kind.TEMPORAL for n in names) else partial(prove, explored=states)
@@ -150,11 +162,23 @@ def _prove(
         engine=Engine(engine),
         max_k=options.max_k,
         depth=options.depth,
-        timeout=patience,
+        query_limit=QUERY_SECONDS if options.query_limit is None else options.query_limit,
         seconds=options.time_limit,
         on_progress=on_progress,
     )
-    return replace(proof, reachable=states.all)
+    proof = replace(proof, reachable=states.all)
+    return replace(proof, notes=tuple(_notes(proof)))
+
+
+def _notes(proof: Proof) -> Iterator[str]:
+    """Remarks about all proofs, and a hint at check for small state spaces."""
+    proved = [f for f in proof.findings if f.property in proof.k]
+    if proved:
+        what = "the proof is" if len(proved) == 1 else f"the {len(proved)} proofs are"
+        yield f"{what} for this instance" + ("; confirmed by a second procedure" if proof.confirmed else "")
+    if proof.reachable is not None and any(f.verdict is Verdict.INCONCLUSIVE for f in proof.findings):
+        found = number_of(proof.reachable, "reachable state")
+        yield f"use streamproof check for open properties: the model has only {found}"
 
 
 auto = partial(_prove, "auto")

@@ -59,6 +59,10 @@ class RegisteredEngine:
             from streamproof.engines.proving import examined
 
             answer = examined(system, answer, options)
+        if system.constraint is not None:
+            from streamproof.transform.constraint import within_constraint
+
+            answer = within_constraint(system, answer)
         return replace(answer, interrupted=answer.interrupted or interrupts.requested())
 
 
@@ -70,11 +74,15 @@ FLAGS: Mapping[str, str] = {
     "query_limit": "query_timeout",
 }
 """Options with another name on the command line."""
-REASONS: Mapping[str, str] = {"max_k": "it is the strength of induction"}
+_WALKS = frozenset({"walks", "steps", "seed", "guided"})
+REASONS: Mapping[str, str] = {
+    "max_k": "it is the strength of induction",
+    **dict.fromkeys(_WALKS, "it takes no random walks"),
+}
 """Reasons that depend on the option alone."""
 
 _LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided"})
-_SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"}
+_SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"} - _WALKS
 _VISITS = "it visits no states"
 
 CHECKS: Mapping[str, RegisteredEngine] = {

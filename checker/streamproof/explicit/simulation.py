@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from streamproof.base.errors import UsageError
-from streamproof.base.options import SearchOptions, timely
-from streamproof.base.records import dataclass
+from streamproof.base.options import WALK_STEPS, WALKS, SearchOptions, timely
+from streamproof.base.records import dataclass, replace
 from streamproof.explicit.estimate import chao2
 from streamproof.explicit.level_search import Budget, undecided
 from streamproof.explicit.walks import WalkEffort, WalkEvent, Walks
@@ -28,12 +28,13 @@ from streamproof.interrupts import requested
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.verdict import CheckResult, Finding, Mistake, Seconds, Trace, Verdict, lasso_text, number_of
 from streamproof.transform.assume import simplify
+from streamproof.transform.constraint import within_constraint
 from streamproof.transform.scalarise import scalarise
 
 WALKED = (Kind.INVARIANT, Kind.STEP, Kind.REACHABLE, Kind.DEADLOCK, Kind.TERMINATION)
 """Kinds of property that a walk can decide."""
-DEFAULT_WALKS = 1000
-DEFAULT_STEPS = 100
+SEEDS = 1 << 32
+"""Number of seeds from which a random one is chosen."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def simulate(
     *,
     seed: int,
     properties: Collection[str] | None = None,
-    walks: int = DEFAULT_WALKS,
-    steps: int = DEFAULT_STEPS,
+    walks: int = WALKS,
+    steps: int = WALK_STEPS,
     time_limit: float | None = None,
     guided: bool = True,
     on_progress: Callable[[WalkEffort], None] | None = None,
@@ -104,7 +105,7 @@ def simulate(
         run.take(walks)
     findings, mistake = _judge(run, chosen)
     whole = time.perf_counter() - begun
-    return Simulation(
+    simulation = Simulation(
         findings=findings,
         coverage=run.coverage(),
         mistake=mistake,
@@ -120,6 +121,23 @@ def simulate(
         distinct=len(run.visits),
         longest=run.longest,
         estimate=None if guided else chao2(run.visits.values(), run.walks),
+    )
+    return within_constraint(system, replace(simulation, notes=_notes(simulation, steps)))
+
+
+def _notes(found: Simulation, steps: int) -> tuple[str, str]:
+    """The extent of the walks, which repeats them, and of the states that they visited."""
+    kind = "guided" if found.guided else "uniform"
+    ended = "" if found.stopped is None else f"; ended by: {found.stopped}"
+    guess = (
+        ""
+        if found.estimate is None
+        else f"; such walks can visit more than about {found.estimate:.0f} (Chao2, an estimate that is mostly too low)"
+    )
+    return (
+        f"seed {found.seed}: {found.walks} {kind} walk{'' if found.walks == 1 else 's'} of at most {steps} steps, "
+        f"{found.steps} steps, the longest walk {found.longest}{ended}",
+        f"{found.distinct} distinct states visited{guess}",
     )
 
 

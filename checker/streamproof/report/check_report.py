@@ -21,6 +21,7 @@ from streamproof.system.verdict import (
     Finding,
     Measured,
     Verdict,
+    overall,
 )
 
 SCHEMA = "streamproof.check/1"
@@ -97,12 +98,7 @@ class CheckReport:
         verdicts = {result.finding.verdict for result in self.properties}
         if not verdicts and self.stopped is not None:  # a search without properties that did not visit every state
             verdicts = {Verdict.INCONCLUSIVE}
-        if self.error is not None or Verdict.ERROR in verdicts:
-            return Verdict.ERROR
-        for verdict in (Verdict.VIOLATED, Verdict.INCONCLUSIVE):
-            if verdict in verdicts:
-                return verdict
-        return Verdict.HOLDS
+        return Verdict.ERROR if self.error is not None else overall(verdicts)
 
     @property
     def explored(self) -> bool:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from streamproof import __version__
 from streamproof.base.options import SearchOptions
 from streamproof.base.records import dataclass
 from streamproof.base.text import BLANK, Line, Style, StyledText, aligned, line, parameters_text
 from streamproof.language.declare.spec import Spec
 from streamproof.language.declare.sweeping import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.system.verdict import Verdict
+from streamproof.version import VERSION
 
 SCHEMA = "streamproof.compare/1"
 
@@ -53,7 +53,7 @@ class Compared:
         """As JSON data, schema ``streamproof.compare/1``."""
         return {
             "schema": SCHEMA,
-            "version": __version__,
+            "version": VERSION,
             "model": self.model,
             "parameter": self.comparison.parameter,
             "designs": list(self.comparison.designs),

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import streamproof
 from streamproof.base.errors import SystemFailure
 from streamproof.base.files import open_own
 from streamproof.base.reading import MOST, Shape, json_problem, misfit, parsed, read_regular
@@ -92,7 +91,7 @@ def source_of(target: Target) -> str | None:
     spec = target.spec
     classes = (spec.model, *spec.model.variants.values())
     modules = {cls.__module__ for one in classes for cls in one.__mro__[:-1]}
-    modules |= {function.__module__ for function in spec.properties} | {streamproof.__name__}
+    modules |= {function.__module__ for function in spec.properties} | {"streamproof"}
     hashed = hashlib.sha256()
     for package in sorted({module.partition(".")[0] for module in modules}):
         folders = getattr(sys.modules[package], "__path__", None)

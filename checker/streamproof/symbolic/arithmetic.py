@@ -14,8 +14,8 @@ from streamproof.symbolic.induction import Induction, Round
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system.model import Property
 
-_FIRST = 1_000
-"""Initial time limit of a query, in milliseconds, before the other encoding is tried; each retry multiplies it by ten."""
+_FIRST = 1.0
+"""Initial time limit of a query, in seconds, before the other encoding is tried; each retry multiplies it by ten."""
 
 
 class DualArithmetic:
@@ -46,7 +46,7 @@ class DualArithmetic:
         """Like `Induction.round`: the first encoding in which the solver decided every query, else the one with the
         fewest undecided ones."""
         best: Round | None = None
-        for patience in _rising(self._budget.timeout):
+        for patience in _rising(self._budget.query_limit):
             with self._budget.patience(patience):
                 for integers in self._order:
                     result = self._induction(integers).round(
@@ -66,10 +66,10 @@ class DualArithmetic:
         return self._inductions[integers]
 
 
-def _rising(timeout: int | None) -> Iterator[int]:
-    """The successive time limits of a query, up to the timeout of the run; an infinite sequence without a timeout."""
+def _rising(most: float | None) -> Iterator[float]:
+    """The successive time limits of a query, up to that of the run; an infinite sequence without one."""
     patience = _FIRST
-    while timeout is None or patience < timeout:
+    while most is None or patience < most:
         yield patience
         patience *= 10
-    yield timeout
+    yield most

@@ -39,15 +39,14 @@ def look_ahead(
     names = options.properties
     if names is None:
         names = [p.name for p in system.properties if p.kind not in (Kind.TERMINATION, Kind.TEMPORAL)]
-    patience = None if options.query_limit is None else int(1000 * options.query_limit)
-    return bmc(system, options.depth, tuple(names), patience, on_progress, seconds=options.time_limit)
+    return bmc(system, options.depth, tuple(names), options.query_limit, on_progress, seconds=options.time_limit)
 
 
 def bmc(
     system: System,
     depth: int,
     properties: Sequence[str] | None = None,
-    timeout: int | None = None,
+    query_limit: float | None = None,
     on_progress: Callable[[Effort], None] | None = None,
     *,
     seconds: float | None = None,
@@ -58,7 +57,7 @@ def bmc(
 
     Counterexamples and witnesses are shortest, and replayed by the interpreter. Without one, a property is
     `INCONCLUSIVE`, unless (with `completeness`) the solver shows that every longer behaviour only revisits states.
-    `timeout` limits one query, in milliseconds; `seconds` the whole run. `integers` uses the solver's integers instead
+    `query_limit` limits one query, `seconds` the whole run, both in seconds. `integers` uses the solver's integers instead
     of bit-vectors: the same verdicts, faster on models that mainly add counters. Ctrl-C ends the run with the findings
     so far.
 
@@ -68,7 +67,7 @@ def bmc(
     if depth < 0:
         raise UsageError(f"a depth of {depth} steps", remedy="0 looks at the initial states only; choose 0 or more")
     requested = chosen(system, properties)
-    budget = SolverBudget(timeout, seconds, on_progress)
+    budget = SolverBudget(query_limit, seconds, on_progress)
     with timely("preparing the search"):
         encoding = Encoding(scalarise(system), integers=integers)
         search = Unrolling(encoding, goals(encoding, requested), budget)

@@ -13,8 +13,8 @@ from streamproof.symbolic.solver import Solver, SolverAnswer, SolverBudget
 from streamproof.system.model import Property
 from streamproof.transform.scalarise import Scalarised
 
-PATIENCE = 5_000
-"""Time limit of one query, in milliseconds, so that the confirmation costs no more than the proof."""
+PATIENCE = 5.0
+"""Time limit of one query, in seconds, so that the confirmation costs no more than the proof."""
 
 
 def confirms(scalarised: Scalarised, rounds: Sequence[Round], budget: SolverBudget) -> bool:

@@ -24,7 +24,7 @@ class ProofOptions(TypedDict, total=False):
 
     max_k: int
     depth: int
-    timeout: int | None
+    query_limit: float | None
     reproducible: bool
     on_progress: Callable[[Effort], None] | None
 

@@ -61,7 +61,7 @@ def prove(
     depth: int = 20,
     simple: bool = True,
     confirm: bool = True,
-    timeout: int | None = 60_000,
+    query_limit: float | None = 60.0,
     seconds: float | None = None,
     reproducible: bool = False,
     on_progress: Callable[[Effort], None] | None = None,
@@ -73,7 +73,7 @@ def prove(
     in the same way; `explored` returns reachable states of the system, all or a sample, and is called on demand. For
     open properties, counterexamples of up to `depth` steps are searched. `simple` restricts induction to loop-free
     fragments, which makes more claims inductive. `confirm` checks the finished proof again with the other integer
-    encoding. `timeout` limits one query, in milliseconds, `seconds` the whole run; with `reproducible`, both limits
+    encoding. `query_limit` limits one query, `seconds` the whole run, both in seconds; with `reproducible`, both limits
     count the solver's steps (`solver.STEPS` per second) instead of the clock, so that the result does not depend on the
     machine's load. Ctrl-C ends the run with the results so far.
 
@@ -90,7 +90,7 @@ def prove(
     if lemmas is not None:
         system = replace(system, lemmas=tuple(lemmas))
     requested = chosen(system, properties)
-    budget = SolverBudget(timeout, seconds, on_progress, reproducible)
+    budget = SolverBudget(query_limit, seconds, on_progress, reproducible)
     with timely("preparing the proof", silent=True):
         portfolio = Portfolio(system, requested, budget, max_k=max_k, simple=simple, depth=depth, explored=explored)
 

@@ -12,8 +12,8 @@ from streamproof.symbolic.theory import Term
 from streamproof.system.model import Property
 from streamproof.system.verdict import Finding, Trace, Verdict
 
-CLOSING = 10_000
-"""Time limit, in milliseconds, of the completeness query, which is a by-product of the search."""
+CLOSING = 10.0
+"""Time limit, in seconds, of the completeness query, which is a by-product of the search."""
 
 
 class Unrolling:

@@ -1,4 +1,4 @@
-"""A Z3 solver with a fixed seed, a timeout per query, a limit on the whole run, and support for Ctrl-C."""
+"""A Z3 solver with a fixed seed, a time limit per query, a limit on the whole run, and support for Ctrl-C."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Allowance:
 class SolverBudget:
     """The limits of a run, and the resources used so far.
 
-    `timeout` limits one query, in milliseconds, `seconds` the whole run; None means no limit. Slices and patience, the
+    `query_limit` limits one query, `seconds` the whole run, both in seconds; None means no limit. Slices and patience, the
     limits between engines, count solver steps: the order of engines is the same on every machine, whatever its load. In
     a `reproducible` run, all limits count solver steps.
     """
 
-    timeout: int | None = None
+    query_limit: float | None = None
     seconds: float | None = None
     on_progress: Callable[[Effort], None] | None = None
     reproducible: bool = False
@@ -100,7 +100,8 @@ class SolverBudget:
 
     def allowance(self) -> Allowance:
         """The limits of the next query. Raises `Stopped` at the end of the run or slice."""
-        wait, left, patience = self.timeout, self._slice - self.steps, self._patience
+        wait = None if self.query_limit is None else int(1000 * self.query_limit)  # as Z3 counts
+        left, patience = self._slice - self.steps, self._patience
         ends = False
         if self.seconds is not None:
             rest = self._left()
@@ -112,7 +113,7 @@ class SolverBudget:
             raise self.out_of_time()
         if self.reproducible:
             left = min(left, inf if self.seconds is None else self.seconds * STEPS - self.steps)
-            patience = min(patience, inf if self.timeout is None else self.timeout * STEPS / 1000)
+            patience = min(patience, inf if self.query_limit is None else self.query_limit * STEPS)
             wait = None
         steps = min(left, patience)
         return Allowance(wait, None if steps == inf else max(1, int(steps)), ends, left <= patience)
@@ -139,10 +140,10 @@ class SolverBudget:
             self.stopped = INTERRUPTED
 
     @contextmanager
-    def patience(self, timeout: int) -> Iterator[None]:
-        """Within this context, a query uses at most the steps of `timeout` milliseconds."""
+    def patience(self, seconds: float) -> Iterator[None]:
+        """Within this context, a query uses at most the steps of `seconds`."""
         before = self._patience
-        self._patience = min(before, timeout * STEPS / 1000)
+        self._patience = min(before, seconds * STEPS)
         try:
             yield
         finally:

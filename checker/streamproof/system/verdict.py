@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
@@ -67,6 +67,12 @@ class Verdict(Enum):
     VIOLATED = "violated"
     INCONCLUSIVE = "inconclusive"
     ERROR = "error"
+
+
+def overall(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on several properties: error before violated before inconclusive before holds."""
+    found = {*verdicts}
+    return next((v for v in (Verdict.ERROR, Verdict.VIOLATED, Verdict.INCONCLUSIVE) if v in found), Verdict.HOLDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +305,25 @@ class CheckResult:
     """Whether its traces have minimal length."""
     notes: tuple[str, ...] = ()
     """Further remarks for the report, one sentence each."""
+    not_selected: tuple[str, ...] = ()
+    """Properties of the model without a finding: the engine does not support them, or decides them only by name."""
+    measures: tuple[Measured, ...] = ()
+    """The largest values of the model's quantities, of a search of all properties."""
+    plain_python: Mapping[str, int] | None = None
+    """The extent of the comparison of the model with plain Python, by kind; None: it was not compared."""
+    beside: Mapping[str, CheckResult] = field(default_factory=dict)
+    """The results of the variants that are judged beside the model, because they describe what runs."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The overall verdict: error before violated before inconclusive before holds.
+
+        A search without properties that did not visit every state is inconclusive.
+        """
+        found = [f.verdict for f in self.findings] + [one.verdict for one in self.beside.values()]
+        if not found and self.counts is not None and self.stopped is not None:
+            found = [Verdict.INCONCLUSIVE]
+        return overall([*found, *([] if self.mistake is None else [Verdict.ERROR])])
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from streamproof import Block, Claim, Column, Comparison, Judgement, Table, step
+from streamproof import step
+from streamproof.comparison import Block, Claim, Column, Comparison, Judgement, Table
 from streamproof_models.cyclic.machine import POLICIES
 
 FIRST, MEMORY, WHEN, UNTIL, FAIR, FORWARD = POLICIES

@@ -51,21 +51,27 @@ class AnySize:
     """The claims of the finished proof: `proved`, `lemmas` and `found` with their conditions."""
 
 
+NOTHING_PROVED = AnySize((), (), (), {}, (), 0, 0, 0.0)
+"""The result before a proof."""
+
+
 def prove_any(
     parametric: Parametric,
     properties: Sequence[Property],
     stages: Sequence[Stage] = (),
     *,
-    timeout: int | None = 10_000,
+    query_limit: float | None = 10.0,
     seconds: float | None = None,
     on_progress: Callable[[Effort], None] | None = None,
 ) -> AnySize:
     """Proves `properties` for every value of the free parameters, with the system's lemmas and discovered claims.
 
-    `timeout` limits one query, in milliseconds, `seconds` the whole run. Raises `ModelError` for terms outside the
+    This is the engine alone: `any.every_size` adds the cross-checks.
+
+    `query_limit` limits one query, `seconds` the whole run, both in seconds. Raises `ModelError` for terms outside the
     supported fragment, at their line.
     """
-    budget = SolverBudget(timeout, seconds, on_progress)
+    budget = SolverBudget(query_limit, seconds, on_progress)
     written = [c for p in (*properties, *parametric.system.lemmas) if (c := claim(parametric, p)) is not None]
     wanted = [p.name for p in properties]
     helpful: list[ParametricClaim] = []
