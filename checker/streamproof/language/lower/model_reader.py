@@ -28,7 +28,7 @@ from streamproof.language.lower.domains import INSTANCE_LIMIT, Domains, as_membe
 from streamproof.language.lower.lowering import Lowering, PropertyReader
 from streamproof.language.lower.lowering_context import Context, OutsideCalls, Pick
 from streamproof.language.lower.mutation_guard import MutationGuard
-from streamproof.language.lower.partial_fairness import FairSteps, labels
+from streamproof.language.lower.partial_fairness import FairSteps, inherited_rules, labels
 from streamproof.language.lower.sources import ordinary, parameters, place
 from streamproof.language.lower.terms import ScopeNames, StateRef, describe
 from streamproof.system import build as b
@@ -327,8 +327,7 @@ class Reader:
         doc = inspect.getdoc(function) or ""
         branches = tuple(dict.fromkeys((*labels(function), *self._labels.get(self.called(name), ()))))
         if instances:
-            # A choice that no reading reaches may be in the rule that this one calls by super().
-            rules = [f for c in type(self.model).__mro__ if isinstance(f := vars(c).get(name), types.FunctionType)]
+            rules = inherited_rules(function, name, type(self.model).__mro__)
             known = tuple(dict.fromkeys((*branches, *(label for f in rules for label in labels(f)))))
             self._fair_steps(name, mark, function).expect_known(domains.given, known, rules)
         return Action(

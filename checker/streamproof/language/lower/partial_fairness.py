@@ -76,7 +76,7 @@ class FairSteps:
 
     def expect_known(self, given: Sequence[str], branches: Sequence[str], rules: Iterable[types.FunctionType]) -> None:
         """Raises `ModelError` if the constraint names a branch, a parameter or a choice that the rule does not have; `rules`
-        are the rule and those that it overrides."""
+        are the rule and those of its name that it calls."""
         for branch in self._mark.branches:
             if branch not in branches:
                 raise ModelError(
@@ -165,6 +165,28 @@ def labels(function: types.FunctionType) -> Iterator[str]:
     for node in ast.walk(definition(function)):
         if isinstance(node, ast.Call) and static_value(node.func, function) is choose:
             yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
+
+
+def inherited_rules(rule: types.FunctionType, name: str, owners: Sequence[type]) -> list[types.FunctionType]:
+    """A rule, and those of its name that it calls by ``super()`` or by their class, in turn: a choice that no reading reaches
+    may be in one of them. `owners` are the classes of the model, in the order of resolution."""
+    found: list[types.FunctionType] = []
+    todo: list[Any] = [rule]
+    while todo:
+        current = todo.pop()
+        if not isinstance(current, types.FunctionType) or current in found:
+            continue
+        found.append(current)
+        home = next((at for at, owner in enumerate(owners) if vars(owner).get(name) is current), len(owners))
+        for node in ast.walk(definition(current)):
+            called = node.func if isinstance(node, ast.Call) else None
+            if not isinstance(called, ast.Attribute) or called.attr != name:
+                continue
+            if isinstance(called.value, ast.Call) and static_value(called.value.func, current) is super:
+                todo.append(next((vars(owner)[name] for owner in owners[home + 1 :] if name in vars(owner)), None))
+            else:
+                todo.append(getattr(static_value(called.value, current), name, None))
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ Call sites are the source positions of natively executed rules, with their texts
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import linecache
 import os
@@ -257,7 +258,8 @@ def static_value(node: ast.expr, function: types.FunctionType) -> Any:
                 return None
             cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
             with suppress(ValueError):  # an empty cell
-                return next((c.cell_contents for n, c in cells if n == name), function.__globals__.get(name))
+                outer = {**vars(builtins), **function.__globals__}
+                return next((c.cell_contents for n, c in cells if n == name), outer.get(name))
         case ast.Attribute(value=owner, attr=name):
             module = static_value(owner, function)
             return vars(module).get(name) if isinstance(module, types.ModuleType) else None
