@@ -225,7 +225,7 @@ class Model:
     def build(cls, variant: str | None = None, **parameters: Any) -> Self:
         """An instance of the model or one of its variants. Raises `ModelError` if setup() uses random numbers or a clock,
         and two instances differ."""
-        from streamproof.language.lower.access import READ_DRAWN, unsteady
+        from streamproof.language.lower.steadiness import READ_DRAWN, unsteady
 
         if variant is not None and variant not in cls.variants:
             known = ", ".join(cls.variants) or "none"

@@ -24,7 +24,8 @@ from streamproof.language.lower.elements import in_sequence
 from streamproof.language.lower.lowering_context import Evaluator, Frame, Halt, where
 from streamproof.language.lower.lvalues import dereference
 from streamproof.language.lower.sequences import listed
-from streamproof.language.lower.sources import code_of, codes, mangled, text
+from streamproof.language.lower.sources import mangled, text
+from streamproof.language.lower.steadiness import UNSTEADY, unsteady
 from streamproof.language.lower.terms import (
     Cases,
     Closure,
@@ -76,10 +77,6 @@ CHANGES = {
     *("sort", "reverse", "add", "discard", "update", "setdefault", "subtract", "move_to_end", "difference_update"),
     *("intersection_update", "symmetric_difference_update", "__setitem__", "__delitem__", "__iadd__", "__ior__"),
 }
-UNSTEADY = frozenset({"random", "time", "secrets", "uuid"})
-"""Modules whose functions are not deterministic."""
-READ_DRAWN = 30
-"""Number of further evaluations of a function that uses random numbers or a clock: two draws may be equal."""
 EFFECTS = UNSTEADY | {"datetime", "os", "socket", "subprocess", "threading"}
 EFFECTFUL = (print, input, open, exec, eval, setattr, delattr, globals, locals, vars, breakpoint, iter, next, id)
 REMEDY = "nondeterminism comes from choose(...), and a rule changes the state only"
@@ -115,33 +112,6 @@ def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
 def called(function: Any) -> str:
     """The name of the called function."""
     return str(getattr(function, "__name__", type(function).__name__))
-
-
-@lru_cache(maxsize=4096)
-def unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | None:
-    """The nondeterministic module that a Python function, or a function that it names, belongs to."""
-    seen: set[types.FunctionType] = set()
-    todo = [function]
-    while todo:
-        current = todo.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for name in (name for code in codes(code_of(current)) for name in code.co_names):
-            value = current.__globals__.get(name)
-            if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in UNSTEADY:
-                return value.__name__
-            if str(getattr(value, "__module__", "")).split(".")[0] in UNSTEADY or _drawn(value):
-                return name
-            for found in (value, *(vars(owner).get(name) for owner in owners)):
-                if isinstance(found, types.FunctionType):
-                    todo.append(found)
-    return None
-
-
-def _drawn(value: Any) -> bool:
-    """Whether `value` is a method of a random number generator."""
-    return type(getattr(value, "__self__", None)).__module__ in UNSTEADY
 
 
 # --- certainly pure operations

@@ -21,10 +21,10 @@ from streamproof.language.declare.model import Model, attribute_of, with_guards
 from streamproof.language.declare.primitives import ActionMark
 from streamproof.language.declare.variables import Decl
 from streamproof.language.free.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
-from streamproof.language.lower.access import READ_DRAWN, unsteady
 from streamproof.language.lower.conversion import in_order, plain_inside
 from streamproof.language.lower.elements import refuse_iterator
 from streamproof.language.lower.sources import decoration, ordinary, parameters, place
+from streamproof.language.lower.steadiness import READ_DRAWN, unsteady
 from streamproof.language.lower.terms import describe, is_expr
 from streamproof.system import build as b
 from streamproof.system import sorts
