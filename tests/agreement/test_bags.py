@@ -375,12 +375,12 @@ def test_pdr_on_random_systems(panel: Any, expect: Any, seeds: range, systems: i
     compared = 0
     for seed in seeds:
         system = random_system(Random(seed), bags=True)
-        asked = [p.name for p in system.properties if p.kind in panel_engines.PROVABLE]
-        if not asked or not any("Bag(" in str(v.sort) for v in system.variables):
+        names = [p.name for p in system.properties if p.kind in panel_engines.PROVABLE]
+        if not names or not any("Bag(" in str(v.sort) for v in system.variables):
             continue
         if panel.interpreter_result(system).ordered.levels:
             allowed = expect(system)
-            for finding in prove(system, asked, engine=Engine.PDR, depth=20).findings:
+            for finding in prove(system, names, engine=Engine.PDR, depth=20).findings:
                 assert finding.verdict in {Verdict.INCONCLUSIVE, *allowed[finding.property].verdicts}, seed
             compared += 1
     assert compared >= systems

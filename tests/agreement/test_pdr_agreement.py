@@ -55,12 +55,12 @@ def test_pdr_decides_everything_as_the_interpreter_does(
     """Verdicts and the lengths of behaviours agree; for all other properties an invariant is offered."""
     seen: Counter[str] = Counter()
     for seed in range(systems):
-        asked = decidable(random_system(Random(seed)))
-        answers = expect(asked)
-        encoding = Encoding(scalarise(asked), integers=integers)
-        reached = Pdr(encoding, goals(encoding, asked.properties), (), SolverBudget(20.0))
+        system = decidable(random_system(Random(seed)))
+        answers = expect(system)
+        encoding = Encoding(scalarise(system), integers=integers)
+        reached = Pdr(encoding, goals(encoding, system.properties), (), SolverBudget(20.0))
         reached.run()
-        for prop in asked.properties:
+        for prop in system.properties:
             expected = answers[prop.name]
             if prop in reached.findings:
                 finding = reached.findings[prop]
@@ -127,10 +127,10 @@ def test_proofs_agree_with_the_interpreter(expect: Any, engine: Engine, systems:
     """
     seen: Counter[str] = Counter()
     for seed in range(systems):
-        asked = decidable(random_system(Random(seed)))
-        answers = expect(asked)
+        system = decidable(random_system(Random(seed)))
+        answers = expect(system)
         proof = prove(
-            asked, engine=engine, max_k=2, depth=2, seconds=20, reproducible=True, explored=partial(reachable, asked)
+            system, engine=engine, max_k=2, depth=2, seconds=20, reproducible=True, explored=partial(reachable, system)
         )
         for finding in proof.findings:
             seen[finding.verdict.value] += 1

@@ -51,9 +51,9 @@ def engines_agree(panel: Any, expect: Any, model: type[Model]) -> Counter[str]:
     for opinion in (panel.explored(system, "python"), panel.explored(system, "compiled"), panel.bounded(system, 3)):
         referee.compare(opinion)
     allowed, seen = expect(system), Counter[str]()
-    asked = [p.name for p in system.properties if p.kind in panel_engines.PROVABLE]
+    names = [p.name for p in system.properties if p.kind in panel_engines.PROVABLE]
     for engine in (Engine.INDUCTION, Engine.PDR):
-        for finding in prove(system, asked, engine=engine, depth=2, seconds=20).findings:
+        for finding in prove(system, names, engine=engine, depth=2, seconds=20).findings:
             assert finding.verdict in {Verdict.INCONCLUSIVE, *allowed[finding.property].verdicts}, (engine, finding)
             seen[f"{engine.value} {finding.verdict.value}"] += 1
     return seen

@@ -126,9 +126,9 @@ def test_partial_order_on_processes() -> None:
 @pytest.mark.parametrize("draw", [random_system, symmetric_system])
 def test_every_place_is_reached_in_as_many_steps(draw: Draw) -> None:
     """Asked about any one reachable state, the reduced search finds it, by a shortest way."""
-    asked = list(places(draw, range(30)))
-    assert len(asked) >= 60
-    assert [system for system, steps in asked if not reaches(system, steps)] == []
+    chosen = list(places(draw, range(30)))
+    assert len(chosen) >= 60
+    assert [system for system, steps in chosen if not reaches(system, steps)] == []
 
 
 @pytest.mark.long
@@ -204,10 +204,10 @@ def same_orbits(draw: Draw, seeds: range) -> Counter[str]:
     found: Counter[str] = Counter()
     for system, full in drawn(draw, seeds):
         reduced = explore(system, SearchOptions(symmetry=True))
-        (told,) = reduced.reductions
-        found[str(told.applied)] += 1
+        (reduction,) = reduced.reductions
+        found[str(reduction.applied)] += 1
         found[agree(full, reduced)] += 1
-        if told.applied and full.mistake is None:
+        if reduction.applied and full.mistake is None:
             assert reduced.counts.levels == orbits(system, full)
             assert {orbit(system, state) for state in reduced.states()} == {orbit(system, s) for s in full.states()}
     return found
@@ -298,9 +298,9 @@ def test_bundled_models(system: System) -> None:
         reduced = explore(system, SearchOptions(**options))
         agree(full, reduced)
         assert len(reduced.reductions) == len(options)
-        for told in reduced.reductions:
-            assert told.because
-        if not any(told.applied for told in reduced.reductions):
+        for reduction in reduced.reductions:
+            assert reduction.because
+        if not any(reduction.applied for reduction in reduced.reductions):
             assert reduced.counts == full.counts
 
 

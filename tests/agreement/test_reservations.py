@@ -122,10 +122,10 @@ def expect_true(case: Drawn, result: CheckResult) -> Counter[str]:
     report = CheckReport(
         "model", "engine", tuple(map(Result, result.findings)), result, measures=sizes, constraint=limit
     )
-    told: dict[str, Any] = report.to_json()
+    data: dict[str, Any] = report.to_json()
     lines = text(check_lines(report, detailed=True), 1000) + text(check_lines(report), 1000)
     said, outside = Counter[str](), sum(full.counts.outside)
-    for prop in told["properties"]:
+    for prop in data["properties"]:
         name, verdict = prop["name"], Verdict(prop["verdict"])
         if verdict in (Verdict.HOLDS, Verdict.VIOLATED):
             kind, decided = Kind(prop["kind"]), full.decisions[name].verdict
@@ -136,35 +136,35 @@ def expect_true(case: Drawn, result: CheckResult) -> Counter[str]:
                 said["about all behaviours"] += limit is not None
         if name in case.implications and verdict is Verdict.HOLDS:
             if prop["vacuous"] is None:
-                assert told["left_out"] is not None
+                assert data["left_out"] is not None
                 assert "not known" in prop["because"] or "leaves states out" in prop["because"]
             else:
                 assert prop["vacuous"] is case.vacuous(name), name
             said[f"vacuous: {prop['vacuous']}"] += 1
-    if told["constraint"] is not None:
-        assert told["constraint"]["outside"] in (None, outside)
+    if data["constraint"] is not None:
+        assert data["constraint"]["outside"] in (None, outside)
         assert outside == 0 or "every state is inside" not in lines
-        said["outside"] += told["constraint"]["outside"] is not None
-    if told["left_out"] is None:
+        said["outside"] += data["constraint"]["outside"] is not None
+    if data["left_out"] is None:
         inside = full.counts.inside
-        assert told["states"]["distinct"] == inside.distinct
-        assert (told["states"]["depth"], tuple(told["levels"])) == (inside.depth, inside.levels)
+        assert data["states"]["distinct"] == inside.distinct
+        assert (data["states"]["depth"], tuple(data["levels"])) == (inside.depth, inside.levels)
         said["counts"] += 1
-    elif told["states"] is not None:
-        assert told["stopped"] is not None or "those of the reduced search, which left states out" in lines
-    for size in told["measures"]:
+    elif data["states"] is not None:
+        assert data["stopped"] is not None or "those of the reduced search, which left states out" in lines
+    for size in data["measures"]:
         interpreter = Interpreter(system)
         term = next(m.expr for m in case.measures if m.name == size["name"])
         largest = max(interpreter.value(term, state) for state in case.states)
         assert size["largest"] == largest if size["exact"] else size["largest"] <= largest
         said["exact"] += size["exact"]
-    if told["coverage"] is not None:
+    if data["coverage"] is not None:
         taken = case.taken()
-        never = set(told["coverage"]["never_enabled"])
+        never = set(data["coverage"]["never_enabled"])
         assert not never & {action for action, count in taken.items() if count}
         assert "never enabled" in lines or not never
         assert all(f"all {len(taken)} actions were taken" in lines or count for count in taken.values() if not count)
-        for one in told["coverage"]["never_true"]:
+        for one in data["coverage"]["never_true"]:
             guards = [
                 c.expr for i in system.instances if i.action == one["action"] for c in i.guard if c.text == one["text"]
             ]

@@ -111,8 +111,8 @@ RULES: dict[str, Callable[[System, Rules], Rules]] = {
 def _in_rules(module: Any, change: Callable[[System, Rules], Rules]) -> Seed:
     sound = module.rules_of
 
-    def faulty(system: System, asked: Any, **more: int) -> Rules:
-        return change(system, sound(system, asked, **more))
+    def faulty(system: System, properties: Any, **more: int) -> Rules:
+        return change(system, sound(system, properties, **more))
 
     return lambda patch: patch.setattr(module, "rules_of", faulty)
 
@@ -149,8 +149,8 @@ def _told(answer: Callable[[int], int]) -> Seed:
 
 
 PYTHON: dict[str, Seed] = {
-    "large step properties are not looked at": _told(lambda told: 0),
-    "mistakes of large step properties are violations": _told(lambda told: min(told, 1)),
+    "large step properties are not looked at": _told(lambda answer: 0),
+    "mistakes of large step properties are violations": _told(lambda answer: min(answer, 1)),
     **{name: _in_rules(successors, change) for name, change in RULES.items()},
     "+ is written as -": _written(e.Add, " + ", " - "),
     "- is written as +": _written(e.Sub, " - ", " + "),

@@ -604,7 +604,7 @@ def explored(model: Tla) -> Explored:
     """Breadth first, all of it, unless the model makes a mistake: then states have no bounds."""
     module = Module(model.modules[model.module])
     _, following = module.definition("Next")
-    asked = {c.name for run in model.runs for c in run.claims if not c.temporal and run.module == model.module}
+    selected = {c.name for run in model.runs for c in run.claims if not c.temporal and run.module == model.module}
     seen: set[Function] = set()
     violated: set[str] = set()
     level, generated, depth = [Function(s) for s in starts(module)], 0, 0
@@ -616,7 +616,7 @@ def explored(model: Tla) -> Explored:
                 seen.add(state)
                 fresh.append(state)
                 here = Evaluation(module, state, {})
-                violated |= {name for name in asked if not here.truth(module.definition(name)[1], {})}
+                violated |= {name for name in selected if not here.truth(module.definition(name)[1], {})}
         depth += 1 if fresh else 0
         level = [Function(after) for state in fresh for after in steps(module, following, state)]
     return Explored(len(seen), generated, depth, frozenset(violated))

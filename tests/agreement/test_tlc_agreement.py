@@ -429,12 +429,12 @@ def test_check_agree_asks_it_and_says_what_it_was_not_asked(jar: Path) -> None:
     """The command names TLC among those that agree, with its counts; what there was no time for is told, not answered."""
     words = ["check", "reference.die_hard", "--agree", "--agree-limit", "spin=1", "--json", "-"]
     done = subprocess.run([sys.executable, "-m", "streamproof", *words], capture_output=True, text=True, check=False)
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["agree"], told["differences"]) == (0, True, [])
-    (said,) = (e for e in told["engines"] if e["name"] == "TLC")
-    counted = next(e for e in told["engines"] if e["name"] == "interpreter")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["agree"], report["differences"]) == (0, True, [])
+    (said,) = (e for e in report["engines"] if e["name"] == "TLC")
+    counted = next(e for e in report["engines"] if e["name"] == "interpreter")
     assert said["states"] == counted["states"] == {"distinct": 16, "generated": 97, "depth": 8}
-    answers = {p["name"]: {a["verdict"] for a in p["answers"] if a["engine"] == "TLC"} for p in told["properties"]}
+    answers = {p["name"]: {a["verdict"] for a in p["answers"] if a["engine"] == "TLC"} for p in report["properties"]}
     assert answers == {"measured": {"holds"}, "deadlock": {"holds"}}
     late = run_tlc(find("reference.die_hard").system(None, {}), QUICK, seconds=0.5)
     assert late.answers == {}

@@ -313,7 +313,7 @@ def test_damaged_lines_and_file_names_do_not_work(logs: Path, folder: Path, stre
 
 def test_a_certificate_prints_nothing_that_works(folder: Path, streamproof: Command) -> None:
     """The model, the options and the claims that it names."""
-    for told in (
+    for text in (
         header(NASTY),
         header(options=["--variant", NASTY]),
         header(options=["-p", f"small_jug={NASTY}"]),
@@ -321,7 +321,7 @@ def test_a_certificate_prints_nothing_that_works(folder: Path, streamproof: Comm
         header(claims={"deadlock": NASTY}),
         {NASTY: 1},
     ):
-        (folder / "c").write_bytes(sealed(told, lzma.compress(b"{}")))
+        (folder / "c").write_bytes(sealed(text, lzma.compress(b"{}")))
         done = streamproof("verify-certificate", "c")
         assert done.code in (2, 161)
         for written in outputs(done):
@@ -361,15 +361,15 @@ class Loud(Model):
 def test_a_model_prints_nothing_that_works(folder: Path, streamproof: Command) -> None:
     """Names, docstrings and parameters of a model: in the outcome, its traces, every export, and pages."""
     (folder / "loud.py").write_text(LOUD.format(nasty=NASTY))
-    asked = ("loud.py", "-p", f"word={NASTY}")
+    arguments = ("loud.py", "-p", f"word={NASTY}")
     commands = [
-        ("check", *asked, "--out", "out", "--dot", "g.dot"),
+        ("check", *arguments, "--out", "out", "--dot", "g.dot"),
         ("models", "loud.py"),
-        ("simulate", *asked, "--out", "walks", "--walks", "10"),
+        ("simulate", *arguments, "--out", "walks", "--walks", "10"),
         ("sweep", "loud.py", "-p", f"word=a,{NASTY}", "--jobs", "1", "--out", "maps"),
     ]
     commands += [
-        ("export", *asked, "--format", form, "--out", f"to-{form}")
+        ("export", *arguments, "--format", form, "--out", f"to-{form}")
         for form in ("dot", "itf", "promela", "tla", "smtlib", "chc")
     ]
     for command in commands:

@@ -191,7 +191,7 @@ def test_other_verbs_answer_no_questions_and_other_files_are_no_job_graph(stream
 
 def test_answers_are_the_restart_sets_of_the_functions() -> None:
     """For each task of the catalogue, failing or lost; as text and as a name, graphs are the same."""
-    asked = 0
+    queries = 0
     for name, build in JOB_GRAPHS.items():
         graph = build()
         assert JobGraph.of_text(graph.text) == graph
@@ -210,12 +210,12 @@ def test_answers_are_the_restart_sets_of_the_functions() -> None:
                 listed = {task for line in answer[1:first] for task in line.partition(": ")[2].split(", ")}
                 sizes = {v.name: v.parallelism for v in graph.vertices}
                 assert listed == {model.task_name(v, i, sizes[v]) for v, i in expected}
-                asked += 1
-    assert asked == 2 * sum(len(build().tasks) for build in JOB_GRAPHS.values())
+                queries += 1
+    assert queries == 2 * sum(len(build().tasks) for build in JOB_GRAPHS.values())
 
 
 def pair_by_pair(
-    sizes: dict[str, int], edges: list[Any], asked: list[tuple[str, str, int]], *, released: bool = False
+    sizes: dict[str, int], edges: list[Any], failures: list[tuple[str, str, int]], *, released: bool = False
 ) -> tuple[set[Any], int]:
     """The tasks that restart, and the number of regions, by the plain rules, one pair of tasks at a time. `released`: every
     stored result is lost as well, unless a region with a failing task reads it."""
@@ -248,10 +248,10 @@ def pair_by_pair(
         if waiting is None:
             break
         merge(*waiting)
-    lost = {(v, i) for what, v, i in asked if what == "lose"}
-    restarted = {region[v, i] for _, v, i in asked}
+    lost = {(v, i) for what, v, i in failures if what == "lose"}
+    restarted = {region[v, i] for _, v, i in failures}
     stored = {(at, one) for at, (one, _, exchange) in zip(of_edge, pairs, strict=True) if exchange[0] != "p"}
-    active = {region[v, i] for what, v, i in asked if what == "fail"}
+    active = {region[v, i] for what, v, i in failures if what == "fail"}
     kept = {(at, one) for at, (one, other, _) in zip(of_edge, pairs, strict=True) if region[other] in active}
     gone = {(at, one) for at, one in stored if one in lost or (released and (at, one) not in kept)}
     for _ in tasks:
@@ -278,18 +278,18 @@ def test_random_jobs_with_odd_names(tmp_path: Path) -> None:
             for a in names[:at]
             for _ in range(rng.choice((0, 1, 1, 2)))
         ]
-        asked = [
+        failures = [
             (rng.choice(("fail", "lose")), v, rng.randrange(sizes[v])) for v in rng.choices(names, k=rng.randint(1, 3))
         ]
         file.write_text(rest(edges, sizes), encoding="utf-8")
         model = Failover(**graph_of_file(str(file)))
-        question = "; ".join(f"{what}={v} ({i + 1}/{sizes[v]})" for what, v, i in asked)
-        restarted, regions = pair_by_pair(sizes, edges, asked)
+        question = "; ".join(f"{what}={v} ({i + 1}/{sizes[v]})" for what, v, i in failures)
+        restarted, regions = pair_by_pair(sizes, edges, failures)
         answer = list(what_if(model, question))
         assert answer[0] == f"if {question}: {len(restarted)} of {len(model.tasks)} tasks restart"
         first = next(at for at, line in enumerate(answer) if line.startswith("  when every task"))
         listed = ", ".join(line.partition(": ")[2] for line in answer[1:first])
-        greatest = pair_by_pair(sizes, edges, asked, released=True)[0]
+        greatest = pair_by_pair(sizes, edges, failures, released=True)[0]
         more = [line.partition(": ")[2] for line in answer[first + 2 :]]
         if greatest == restarted:
             assert answer[first + 1 :] == ["  no more at any other moment, whatever results were released before"]

@@ -217,14 +217,14 @@ class Terminal:
 
 def test_what_is_told_is_shown() -> None:
     """Also if no process reports a sample after it."""
-    told: list[str] = []
+    received: list[str] = []
     shown: list[Any] = []
     settings = Settings(EXAMPLES / "components.py", executors=3, slots=2, live=True)
     kill = Kill("tm-1", events=12)
-    assert Cluster(settings, [kill], told.append, shown.append).run().finished
+    assert Cluster(settings, [kill], received.append, shown.append).run().finished
     assert kill.is_done
-    assert "tm-1 has ended: killed by SIGKILL" in told
-    assert [text for _, text in shown[-1]["events"]] == told
+    assert "tm-1 has ended: killed by SIGKILL" in received
+    assert [text for _, text in shown[-1]["events"]] == received
 
 
 processes = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")

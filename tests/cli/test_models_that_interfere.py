@@ -161,9 +161,10 @@ def test_a_closed_terminal_leaves_no_process(number: int, tmp_path: Path) -> Non
     (tmp_path / "m.py").write_text(
         MODEL.format(first="print('reading', os.getpid(), file=sys.stderr, flush=True)", setup="9**9**9")
     )
-    heard = partial(signal.signal, number, signal.SIG_DFL)  # whatever started the tests may ignore it, as nohup does
+    # Whatever started the tests may ignore the signal, as nohup does.
+    default_handler = partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(
-        PROGRAM, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+        PROGRAM, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default_handler
     ) as program:
         assert program.stderr is not None
         worker = int(program.stderr.readline().split()[1])

@@ -210,8 +210,8 @@ VACUOUS = {"never": True, "once": False, "plain": False, "untriggered": True, "t
 
 
 def _verdicts(streamproof: Any, *words: str) -> dict[str, tuple[str, bool | None]]:
-    told = json.loads(streamproof(*words, "-q", "--json", "-").out)
-    return {p["name"]: (p["verdict"], p["vacuous"]) for p in told["properties"]}
+    report = json.loads(streamproof(*words, "-q", "--json", "-").out)
+    return {p["name"]: (p["verdict"], p["vacuous"]) for p in report["properties"]}
 
 
 @pytest.mark.parametrize(
@@ -243,8 +243,8 @@ def test_a_proof_for_every_size_says_what_is_not_known_of_vacuity(streamproof: A
     """An instance in which the antecedent is true is enough; that it is false in those searched proves nothing."""
     (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
     done = streamproof("prove", "implied.py:Implied", "--any", "top", "-q", "--json", "told.json")
-    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
-    assert {p["name"]: (p["verdict"], p["vacuous"]) for p in told["properties"]} == {
+    report = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    assert {p["name"]: (p["verdict"], p["vacuous"]) for p in report["properties"]} == {
         "never": ("holds", None),
         "once": ("holds", False),
         "plain": ("holds", False),
@@ -257,8 +257,8 @@ def test_a_constraint_that_every_fair_behaviour_leaves(streamproof: Any, folder:
     """What is promised of the behaviours inside is promised of none."""
     (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
     done = streamproof(*words, "implied.py:Left", "-q", "--property", "triggered", "--json", "told.json")
-    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))["properties"][0]
-    assert (told["verdict"], told["within"], told["vacuous"]) == ("holds", "low", True)
+    claim = json.loads((folder / "told.json").read_text(encoding="utf-8"))["properties"][0]
+    assert (claim["verdict"], claim["within"], claim["vacuous"]) == ("holds", "low", True)
     assert "holds within the constraint, vacuously" in done.out
 
 

@@ -362,20 +362,20 @@ def advice(streamproof: Any, folder: Path, source: str, *words: str) -> tuple[in
 
 def test_advice_for_unbounded_integers_is_true(streamproof: Any, folder: Path) -> None:
     """What induction leaves out of a model with a Nat is proved by a rank; advice names no option that is not given."""
-    code, told = advice(streamproof, folder, FILLS)
+    code, message = advice(streamproof, folder, FILLS)
     assert code == 0
-    assert f"not supported by this engine: fills; {RANKED}" in told
-    assert "much; declare a Range instead of Nat and Int, and use streamproof check" in told
-    code, told = advice(streamproof, folder, FILLS, "--property", "fills")
-    assert (code, told) == (
+    assert f"not supported by this engine: fills; {RANKED}" in message
+    assert "much; declare a Range instead of Nat and Int, and use streamproof check" in message
+    code, message = advice(streamproof, folder, FILLS, "--property", "fills")
+    assert (code, message) == (
         2,
         f"streamproof: error: fills is of kind temporal, which is not proved by induction\n  {RANKED}",
     )
-    code, told = advice(streamproof, folder, FILLS, "--property", "much")
-    assert (code, "--any" in told, "declare a Range instead of Nat and Int" in told) == (2, False, True)
+    code, message = advice(streamproof, folder, FILLS, "--property", "much")
+    assert (code, "--any" in message, "declare a Range instead of Nat and Int" in message) == (2, False, True)
     for option, value in (("--k", "2"), ("--engine", "pdr")):
-        code, told = advice(streamproof, folder, FILLS, option, value)
-        assert (code, told.splitlines()[-1]) == (2, f"  leave out {option}")
+        code, message = advice(streamproof, folder, FILLS, option, value)
+        assert (code, message.splitlines()[-1]) == (2, f"  leave out {option}")
     assert advice(streamproof, folder, FILLS, "--rank", "left")[0] == 0  # the advice helps
     checked = streamproof("check", "fills.py")
     assert checked.code == 150
@@ -392,12 +392,12 @@ def test_advice_for_every_size_is_true(streamproof: Any, folder: Path) -> None:
     """With --any, what induction leaves out is decided at one size, or proved by a rank for every size."""
     source = FILLS.replace("left=Nat(init=3), test=Nat()", "left=Range(0, self.size, init=self.size), test=Range(0, 9)")
     source = source.replace("s.test += 1", "s.test = 9 - s.test")
-    code, told = advice(streamproof, folder, source, "--any", "size")
+    code, message = advice(streamproof, folder, source, "--any", "size")
     assert code == 0
-    assert f"fills; use streamproof check at one size, or {RANKED}" in told
-    assert "not supported by this engine: much; use streamproof check at one size\n" in f"{told}\n"
-    code, told = advice(streamproof, folder, source, "--any", "size", "--property", "much")
-    assert (code, told.splitlines()[-1]) == (2, "  use streamproof check at one size")
+    assert f"fills; use streamproof check at one size, or {RANKED}" in message
+    assert "not supported by this engine: much; use streamproof check at one size\n" in f"{message}\n"
+    code, message = advice(streamproof, folder, source, "--any", "size", "--property", "much")
+    assert (code, message.splitlines()[-1]) == (2, "  use streamproof check at one size")
     assert advice(streamproof, folder, source, "--any", "size", "--rank", "left", "--property", "fills")[0] == 0
 
 

@@ -145,11 +145,11 @@ def test_a_result_is_told_though_its_engine_used_up_the_time(
     words: str, streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The properties of a composition are listed once more for the answer: by then no time need be left."""
-    told = Request.answer
+    original_answer = Request.answer
 
     def late(*args: Any, **more: Any) -> Any:
         interrupts._run.deadline = time.monotonic() - 1  # the end of the verb puts back what was before
-        return told(*args, **more)
+        return original_answer(*args, **more)
 
     monkeypatch.setattr(Request, "answer", late)
     done = streamproof(*words.split(), "-q")

@@ -140,8 +140,9 @@ def test_the_answer_of_another_job_is_named(streamproof: Any, run: Path) -> None
     job = json.loads(answer.read_text())["job"]["jid"]
     answer.write_text(answer.read_text().replace(job, "f" * 32))
     done = streamproof("validate", "run")
-    told = f"{answer.relative_to(run.parent)}: the answer is about job {'f' * 32}, which is not in the logs; it is left out"
-    assert f"streamproof: warning: {told}\n" in done.err
+    place = answer.relative_to(run.parent)
+    message = f"{place}: the answer is about job {'f' * 32}, which is not in the logs; it is left out"
+    assert f"streamproof: warning: {message}\n" in done.err
 
 
 def test_impossible_times_and_clocks_that_run_back(streamproof: Any, run: Path) -> None:
@@ -154,15 +155,15 @@ def test_impossible_times_and_clocks_that_run_back(streamproof: Any, run: Path) 
     for at in dated[20:23]:
         lines[at] = f"2019{lines[at][4:]}"
     log.write_text("\n".join(lines) + "\n")
-    told = streamproof("validate", "run").err.splitlines()
-    assert len(told) == 2, told
+    messages = streamproof("validate", "run").err.splitlines()
+    assert len(messages) == 2, messages
     assert re.fullmatch(
-        rf"streamproof: warning: run/jobmanager.log:{dated[10] + 1}: 2026-13-45T\S+ is not a date and time", told[0]
+        rf"streamproof: warning: run/jobmanager.log:{dated[10] + 1}: 2026-13-45T\S+ is not a date and time", messages[0]
     )
-    assert told[1].startswith(
+    assert messages[1].startswith(
         f"streamproof: warning: run/jobmanager.log:{dated[20] + 1}: the clock runs back from 2026-"
     )
-    assert told[1].endswith("; events keep the order of the lines")
+    assert messages[1].endswith("; events keep the order of the lines")
 
 
 def test_the_nearest_binding_is_suggested(streamproof: Any, folder: Path) -> None:

@@ -37,9 +37,9 @@ def test_a_reduction_that_does_not_apply_says_so(streamproof: Any) -> None:
 def test_the_json_has_the_reductions(streamproof: Any) -> None:
     """`reductions` lists those asked for, applied or not; nobody asked, it is empty."""
     done = streamproof("check", "reference.die_hard", "-q", "--symmetry", "--por", "--json", "-")
-    told = json.loads(done.out)["reductions"]
-    assert [(r["name"], r["applied"]) for r in told] == [("symmetry", False), ("partial order", True)]
-    assert told[0]["because"].startswith("no variable has a symmetric sort")
+    reductions = json.loads(done.out)["reductions"]
+    assert [(r["name"], r["applied"]) for r in reductions] == [("symmetry", False), ("partial order", True)]
+    assert reductions[0]["because"].startswith("no variable has a symmetric sort")
     assert json.loads(streamproof("check", "reference.die_hard", "-q", "--json", "-").out)["reductions"] == []
 
 
@@ -248,14 +248,14 @@ def test_a_reduced_search_does_not_know_that_every_state_is_inside(
     assert [row[-1].strip() for row in rows] == verdicts
     assert "every state is inside" not in done.out
     assert "no state outside it found, but the partial order reduction leaves states out" in " ".join(done.out.split())
-    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
-    assert told["constraint"] == {"text": "small", "outside": None}
-    assert told["left_out"] == "the partial order reduction leaves states out"
-    assert {p["within"] for p in told["properties"]} == {"small"}
+    report = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    assert report["constraint"] == {"text": "small", "outside": None}
+    assert report["left_out"] == "the partial order reduction leaves states out"
+    assert {p["within"] for p in report["properties"]} == {"small"}
     full = json.loads(streamproof("check", "limited.py", "-q", *words, "--json", "-").out)
     assert (full["constraint"]["outside"], full["left_out"]) == (3, None)
     assert [(p["verdict"], p["within"]) for p in full["properties"]] == [
-        (p["verdict"], p["within"]) for p in told["properties"]
+        (p["verdict"], p["within"]) for p in report["properties"]
     ]
 
 
@@ -270,9 +270,9 @@ def test_what_a_reduced_search_did_not_find_is_not_said_to_be_never(streamproof:
     assert "counts and coverage are those of the reduced search, which left states out" in reduced.out
     assert "reduced" not in full.out
     assert "true in the only state of the reduced search; its antecedent is false there, and the partial" in reduced.out
-    told = json.loads(streamproof(*words, "--por", "--json", "-").out)
-    assert told["properties"][0]["vacuous"] is None
-    assert told["coverage"]["never_enabled"] == told["coverage"]["never_true"] == []
+    report = json.loads(streamproof(*words, "--por", "--json", "-").out)
+    assert report["properties"][0]["vacuous"] is None
+    assert report["coverage"]["never_enabled"] == report["coverage"]["never_true"] == []
 
 
 @pytest.mark.parametrize("words", [("--max-states", "3"), ("--depth", "1"), ("--first",)])
@@ -283,9 +283,9 @@ def test_a_search_that_ends_early_does_not_know_that_every_state_is_inside(
     (folder / "limited.py").write_text(LIMITED.replace("s.x <= 3", "s.x + s.y <= 0"), encoding="utf-8")
     done = streamproof("check", "limited.py", "-q", *words, "--json", "told.json")
     assert "every state is inside" not in done.out
-    told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
-    assert told["constraint"] == {"text": "small", "outside": None}
-    assert told["left_out"].startswith("the search ended before it had all states (")
+    report = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    assert report["constraint"] == {"text": "small", "outside": None}
+    assert report["left_out"].startswith("the search ended before it had all states (")
 
 
 def test_a_limit_is_named_when_every_property_was_decided_before(streamproof: Any, folder: Path) -> None:

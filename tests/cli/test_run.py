@@ -191,11 +191,11 @@ def test_shrinking_ends_with_its_time(tmp_path: Path) -> None:
     file.write_text((EXAMPLES / "word_count.py").read_text() + "\ndef expected():\n    return {}\n")
     simulated = Simulated(file, level="heavy", variant=None, executors=3, slots=2)
     run = simulated.seed(3)
-    asked = iter([False, False, True])
+    answers = iter([False, False, True])
     assert run["wrong"]
     with pytest.raises(RuntimeFailure, match="no more time"):
-        simulated.shrunk(run, lambda: next(asked))
-    assert [*asked] == []
+        simulated.shrunk(run, lambda: next(answers))
+    assert [*answers] == []
 
 
 def test_machines_without_events_are_not_asked(streamproof: Any, tmp_path: Path) -> None:

@@ -192,9 +192,9 @@ def test_a_model_is_exported_for_tlc(streamproof: Any, folder: Path) -> None:
         f"tla/{name}" for name in ("counter.tla", "counter.cfg", "counter_states.cfg", "counter_full.cfg")
     ]
     assert document["left_out"] == []
-    asked = {(a["configuration"], a["name"]): (a["property"], a["violated_means"]) for a in document["asked"]}
-    assert asked["counter_full.cfg", "unreached_full"] == ("full", "reached")
-    assert asked["counter.cfg", "low"] == ("low", "violated")
+    listed = {(a["configuration"], a["name"]): (a["property"], a["violated_means"]) for a in document["asked"]}
+    assert listed["counter_full.cfg", "unreached_full"] == ("full", "reached")
+    assert listed["counter.cfg", "low"] == ("low", "violated")
     assert (folder / "tla" / "counter.tla").read_text().splitlines()[0].startswith("---")
     (folder / "tla" / "counter_states.cfg").unlink()
     again = streamproof("export", "counter.py", "--format", "tla", "--out", "tla")

@@ -13,12 +13,16 @@ def test_a_certificate_is_written_and_accepted(streamproof: Any, folder: Any) ->
     """Of a model in a file, with a violation: the check ends as without, the verifier with 0; JSON says the same."""
     done = streamproof("check", "counter.py", "--size", "medium", "-q", "--certificate", "c", "--json", "-")
     assert done.code == 12
-    told = json.loads(done.out)["certificate"]
-    assert told["claims"] == {"low": "violated", "grows": "holds", "full": "holds"}
-    assert told["bytes"] == (folder / "c").stat().st_size
+    certificate = json.loads(done.out)["certificate"]
+    assert certificate["claims"] == {"low": "violated", "grows": "holds", "full": "holds"}
+    assert certificate["bytes"] == (folder / "c").stat().st_size
     assert streamproof("verify-certificate", "c", "--model", "counter.py").code == 0
     answer = json.loads(streamproof("verify-certificate", "c", "--model", "counter.py", "--json", "-").out)
-    assert (answer["accepted"], answer["claims"], answer["options"]) == (True, told["claims"], ["--size", "medium"])
+    assert (answer["accepted"], answer["claims"], answer["options"]) == (
+        True,
+        certificate["claims"],
+        ["--size", "medium"],
+    )
 
 
 def test_a_changed_model_is_refused(streamproof: Any, folder: Any) -> None:
@@ -75,8 +79,8 @@ def test_what_has_no_certificate_is_told(streamproof: Any, folder: Any) -> None:
 @pytest.mark.long
 def test_a_reduced_search_has_certificates_for_behaviours_only(streamproof: Any) -> None:
     """What holds of a search by partial-order reduction has none, and a line says so; the proof for every size has one."""
-    asked = ("check", "reference.dining_philosophers", "-p", "philosophers=3", "--por", "-q", "--certificate", "c")
-    done = streamproof(*asked, "--property", "neighbours_never_eat_together", "--property", "deadlock")
+    arguments = ("check", "reference.dining_philosophers", "-p", "philosophers=3", "--por", "-q", "--certificate", "c")
+    done = streamproof(*arguments, "--property", "neighbours_never_eat_together", "--property", "deadlock")
     assert done.code == 0
     why = "a search reduced by partial order does not have all states: leave that out"
     assert f"no certificate for neighbours_never_eat_together: {why}" in done.out
@@ -90,13 +94,13 @@ def test_engines_agree_and_the_exit_code_is_the_verdict(streamproof: Any) -> Non
     """All that are installed are asked; a limit leaves one out and says so."""
     done = streamproof("check", "counter.py", "--agree", "--agree-limit", "spin=1", "--json", "-")
     assert done.code == 12
-    told = json.loads(done.out)
-    assert told["agree"] is True
-    assert told["differences"] == []
-    engines = {e["name"]: e for e in told["engines"]}
+    report = json.loads(done.out)
+    assert report["agree"] is True
+    assert report["differences"] == []
+    engines = {e["name"]: e for e in report["engines"]}
     assert engines["interpreter"]["hash"] == engines["compiled"]["hash"] == engines["python"]["hash"] is not None
     assert engines["Spin"]["missing"] == {"all": "not run: 4 states, its limit is 1"}
-    assert {a["verdict"] for p in told["properties"] if p["name"] == "low" for a in p["answers"]} == {"violated"}
+    assert {a["verdict"] for p in report["properties"] if p["name"] == "low" for a in p["answers"]} == {"violated"}
 
 
 MISTAKEN = """
@@ -139,9 +143,9 @@ def test_what_is_found_beside_a_mistake_is_no_difference(streamproof: Any, folde
     """A rule makes a mistake in the first state, and others decide properties from there: some engines finish that level."""
     (folder / "mistaken.py").write_text(MISTAKEN, encoding="utf-8")
     done = streamproof("check", "mistaken.py", "--agree", "--agree-limit", "spin=1", "--json", "-")
-    told = json.loads(done.out)
-    assert (told["differences"], done.code) == ([], 75)
-    answers = {p["name"]: {(a["verdict"], a.get("length")) for a in p["answers"]} for p in told["properties"]}
+    report = json.loads(done.out)
+    assert (report["differences"], done.code) == ([], 75)
+    answers = {p["name"]: {(a["verdict"], a.get("length")) for a in p["answers"]} for p in report["properties"]}
     assert {len(a) for a in answers.values()} != {1}  # there was something to tolerate
 
 

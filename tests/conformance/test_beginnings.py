@@ -58,8 +58,8 @@ def test_a_later_execution_graph_is_no_beginning(flink_versions: Path, tmp_path:
     verdicts = {v.model: v for v in validate_paths([folder], model="all")}
     for model in ("failover", "slot_pool", "regions"):
         assert "begins in the middle of the job (line 1 of jobmanager.log)" in (verdicts[model].reason or "")
-    lie = judged(folder, (r".*switched from state CANCELLING to CANCELED\.\n", ""), scratch=tmp_path)
-    (failover,) = (v for v in lie if v.model == "failover")
+    tampered = judged(folder, (r".*switched from state CANCELLING to CANCELED\.\n", ""), scratch=tmp_path)
+    (failover,) = (v for v in tampered if v.model == "failover")
     assert failover.answer == "rejected"
     assert "in the one before the job is CANCELLING" in (failover.reason or "")
 

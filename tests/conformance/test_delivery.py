@@ -275,10 +275,10 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_a_line_that_flink_never_writes_is_rejected(lie: str, run: Path) -> None:
+@pytest.mark.parametrize("false_line", LIES)
+def test_a_line_that_flink_never_writes_is_rejected(false_line: str, run: Path) -> None:
     """One line of a correct run is changed."""
-    name, pattern, new = LIES[lie]
+    name, pattern, new = LIES[false_line]
     log = run / name
     text, count = re.subn(pattern, new, log.read_bytes(), count=1)
     assert count == 1
@@ -286,10 +286,12 @@ def test_a_line_that_flink_never_writes_is_rejected(lie: str, run: Path) -> None
     assert verdict(run)[0] == "rejected"
 
 
-@pytest.mark.parametrize("lie", [name for name, (log, _, _) in LIES.items() if log == TM and "cancel" not in name])
-def test_a_log_without_its_beginning_may_name_what_is_not_in_it(lie: str, run: Path, tool: ModuleType) -> None:
+@pytest.mark.parametrize(
+    "false_line", [name for name, (log, _, _) in LIES.items() if log == TM and "cancel" not in name]
+)
+def test_a_log_without_its_beginning_may_name_what_is_not_in_it(false_line: str, run: Path, tool: ModuleType) -> None:
     """What a TaskManager received before its log begins, nobody knows."""
-    name, pattern, new = LIES[lie]
+    name, pattern, new = LIES[false_line]
     change(run, tool, lambda parts: parts[next(n for n, p in enumerate(parts) if b"Establish JobManager" in p) :], TM)
     log = run / name
     log.write_bytes(re.sub(pattern, new, log.read_bytes(), count=1))
@@ -330,8 +332,8 @@ def test_an_order_that_is_lost_within_a_millisecond_is_not_held_against_cancella
         lines = log.read_text().splitlines(keepends=True)
         for at in range(len(lines) - 1):
             if changed < 2 and "Attempting to cancel task" in lines[at] and "to CANCELING" in lines[at + 1]:
-                asked, done = lines[at : at + 2]
-                lines[at : at + 2] = [asked[:23] + done[23:], asked]
+                requested, done = lines[at : at + 2]
+                lines[at : at + 2] = [requested[:23] + done[23:], requested]
                 changed += 1
                 log.write_text("".join(lines))
                 answers = {verdict.answer for verdict in validate_paths([run])}

@@ -265,8 +265,10 @@ def test_numbers_of_attempts_in_simulated_adaptive_jobs() -> None:
         at = rng.choice([n for n, e in enumerate(job) if e.args["new"] == "SCHEDULED"])
         begun = next(n for n, e in enumerate(job) if e.event == "exec.transition" and e.args["graph"] != "g0")
         assert list(restart_breaches(job[rng.randrange(begun) :])) == []
-        lie = replace(job[at], args={**job[at].args, "number": job[at].args["number"] + rng.choice([-1, 1, 2])})
-        assert (at, True) in {(e.seq, "begins" in why) for e, why in restart_breaches([*job[:at], lie, *job[at + 1 :]])}
+        false_event = replace(job[at], args={**job[at].args, "number": job[at].args["number"] + rng.choice([-1, 1, 2])})
+        assert (at, True) in {
+            (e.seq, "begins" in why) for e, why in restart_breaches([*job[:at], false_event, *job[at + 1 :]])
+        }
 
 
 def test_a_task_runs_where_it_was_deployed(copied: Callable[[str], Path]) -> None:
@@ -274,14 +276,14 @@ def test_a_task_runs_where_it_was_deployed(copied: Callable[[str], Path]) -> Non
     run = copied("b-lostpart-1")
     text = (run / "jobmanager.log").read_text()
     places = sorted(set(re.findall(r"Deploying .* to (\S+) @ ", text)))
-    lies = 0
+    false_events = 0
     for found in list(re.finditer(r"(Deploying .* to )(\S+)( @ )", text))[::3]:
         other = next(tm for tm in places if tm != found[2])
         (run / "jobmanager.log").write_text(text[: found.start(2)] + other + text[found.end(2) :])
         line, why = rejected(run)
         assert line == text.count("\n", 0, found.start()) + 1 or "TaskManager of the attempt" in why
-        lies += 1
-    assert lies > 5
+        false_events += 1
+    assert false_events > 5
 
 
 def test_a_disconnected_taskmanager_gets_no_tasks() -> None:

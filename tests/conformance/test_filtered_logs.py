@@ -63,10 +63,10 @@ def test_a_logger_at_warn_contradicts_nothing(
 
 def test_a_single_missing_line_is_still_a_lie(flink_versions: Path, tmp_path: Path) -> None:
     """The logger has written other lines."""
-    lie = changed(
+    tampered = changed(
         flink_versions / "v120-iterate", tmp_path, lambda r: " tasks will be restarted to recover the failed" not in r
     )
-    assert answers(lie, "failover") == {"rejected"}
+    assert answers(tampered, "failover") == {"rejected"}
 
 
 @pytest.mark.parametrize("model", ["failover", "slot_pool", "checkpoints"])
@@ -97,8 +97,8 @@ def test_several_taskmanagers_in_one_file_contradict_nothing(name: str, flink_lo
 
 def test_a_taskmanager_that_logs_few_lines_about_slots_excuses_no_lie(flink_logs: Path, tmp_path: Path) -> None:
     """Flink 1.17 at INFO: slots are freed, but no line says that they were allocated; a decision to restart is missing."""
-    lie = changed(flink_logs / "b117-lostpart-1", tmp_path, lambda r: " 1 tasks will be restarted" not in r)
-    assert answers(lie, "failover") == {"rejected"}
+    tampered = changed(flink_logs / "b117-lostpart-1", tmp_path, lambda r: " 1 tasks will be restarted" not in r)
+    assert answers(tampered, "failover") == {"rejected"}
 
 
 def test_rotated_files_in_any_order_in_one_file_contradict_nothing(flink_live: Path, tmp_path: Path) -> None:

@@ -142,14 +142,14 @@ def test_parts_of_a_log_are_not_rejected(name: str, run_of: RunOf, tmp_path: Pat
     log = folder / "jobmanager.log"
     lines = log.read_text().splitlines(keepends=True)
     places = [at for at, line in enumerate(lines) if re.search(checkpoint_lies.LINE, line)]
-    judged = 0
+    validated = 0
     for at in places[:: max(1, len(places) // 8)]:
         for part in (lines[:at], lines[at:], lines[at + 1 :]):
             log.write_text("".join(part))
             verdicts = validate_paths([folder], model="checkpoints")
             assert not [v.reason for v in verdicts if v.answer == "rejected"]
-            judged += sum(v.answer == "accepted" for v in verdicts)
-    assert judged
+            validated += sum(v.answer == "accepted" for v in verdicts)
+    assert validated
 
 
 @pytest.fixture(scope="module")

@@ -81,8 +81,8 @@ PRODUCER, DATASET = f"{GRAPH}_{'a' * 32}_0_0", "b" * 32
 def drawn(rng: Random, kind: str) -> list[tuple[str, dict[str, Any]]]:
     """A life of a partition, perhaps with one line removed, repeated or moved."""
     whole = {"type": kind, "subparts": 2}
-    asked = rng.choice(("part.reqlocal", "net.partreq"))
-    served = [(asked, {"from": 0, "to": 0}), ("part.request", {"from": 0, "to": 0, **whole})]
+    request = rng.choice(("part.reqlocal", "net.partreq"))
+    served = [(request, {"from": 0, "to": 0}), ("part.request", {"from": 0, "to": 0, **whole})]
     views = [("part.view", {"sub": 0, "attempt": PRODUCER})] if kind != "BLOCKING" else []
     ended = [
         (
@@ -97,7 +97,7 @@ def drawn(rng: Random, kind: str) -> list[tuple[str, dict[str, Any]]]:
     listed = [("part.tmrelease", {"partitions": [name]})] if kind == "BLOCKING" else [("part.consumed", whole)]
     gone = [("part.releasing", {**whole, "attempt": PRODUCER}), ("part.released", {})]
     last = [("part.tmrelease", {"partitions": [], "job": JOB})]
-    waited = [(asked, {"from": 0, "to": 0}), *views] if asked == "net.partreq" and rng.random() < 0.5 else []
+    waited = [(request, {"from": 0, "to": 0}), *views] if request == "net.partreq" and rng.random() < 0.5 else []
     begun = [*waited, *begun] if kind != "BLOCKING" else begun
     lines = [*begun, *(ended + reads if kind == "BLOCKING" else reads + ended), *listed, *gone, *last]
     at, to = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -123,13 +123,13 @@ def first_wrong(lines: list[tuple[str, dict[str, Any]]], kind: str) -> int | Non
         late = any(n == "part.registered" for n, _ in lines[at:]) and not before["part.registered"]
         steps = ("part.request", "part.releasing", "part.view")
         entered = before["part.registered"] > 0 or any(n in steps for n, _ in lines[:at])
-        asked, served = before["part.reqlocal"] + before["net.partreq"], before["part.request"]
+        requested, served = before["part.reqlocal"] + before["net.partreq"], before["part.request"]
         there = (entered or late) and not before["part.releasing"]
         if name == "part.request":
-            granted = {n for n in granted if asked > served + n}
+            granted = {n for n in granted if requested > served + n}
         elif name == "part.view":
             # Requests that waited for the partition are served before the line "Registered".
-            more = {n + 1 for n in granted if late and asked > served + n and before["net.partreq"]}
+            more = {n + 1 for n in granted if late and requested > served + n and before["net.partreq"]}
             granted = {n for n in granted | more if served + n > before["part.view"]}
         ended = before["FINISHED"] + before["FAILED"]
         begun = entered or before["part.init"] > 0

@@ -16,7 +16,7 @@ from streamproof.conformance import Event, Plan, RunVerdict, compile_model, judg
 from streamproof.conformance.flink import FlinkRun, Process
 from streamproof.system.interpreter import Interpreter
 from streamproof_models.slots.pool import SlotPool
-from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.process_facts import ProcessFacts
 from streamproof_specs.slots.flink.binding import slots_of
 
 JOB, GRAPH, VERTEX = "a" * 32, "b" * 32, "c" * 32
@@ -176,7 +176,7 @@ def verdict(writer: Writer) -> RunVerdict:
     }
     counts = Counter(e.event for e in events)
     run = FlinkRun("walk", events, counts, {}, (), processes, {JOB: "walk"}, {GRAPH: JOB}, version="2.3.0")
-    return judge(Plan("walk", (slots_of(run, Heard.of(run), JOB),), events), "slot_pool")[0]
+    return judge(Plan("walk", (slots_of(run, ProcessFacts.of(run), JOB),), events), "slot_pool")[0]
 
 
 MODELS = [{}, {"failures": 4}, {"allocations": 2, "slots": 2, "demand": 2, "failures": 3}]

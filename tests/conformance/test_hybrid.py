@@ -217,8 +217,10 @@ def test_what_the_scheduler_does_is_accepted_and_nothing_else(seeds: Sequence[in
         assert found.answer == "accepted", (seed, found.reason, found.rejection)
         for at, event in enumerate(run.events):
             if event.event == "failover.restart":
-                lie = replace(event, args={**event.args, "count": event.args["count"] + 1})
-                assert verdict([*run.events[:at], lie, *run.events[at + 1 :]], run.edges).answer == "rejected", seed
+                false_event = replace(event, args={**event.args, "count": event.args["count"] + 1})
+                assert (
+                    verdict([*run.events[:at], false_event, *run.events[at + 1 :]], run.edges).answer == "rejected"
+                ), seed
                 break
         scheduled = [n for n, e in enumerate(run.events) if e.args.get("new") == "SCHEDULED"]
         late = next(n for n in scheduled if run.events[n].args["vertex"] == IDS[1])

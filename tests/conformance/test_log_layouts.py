@@ -238,12 +238,12 @@ def test_progress_of_a_large_log(flink_live: Path, tmp_path: Path, monkeypatch: 
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "jobmanager.log.gz").write_bytes(PACKERS["gz"](log))
     archive = _tar(tmp_path, [(tarfile.TarInfo("jobmanager.log"), log)])
-    heard: list[str] = []
-    validate_paths([tmp_path / "plain", archive], on_progress=heard.append)
+    received: list[str] = []
+    validate_paths([tmp_path / "plain", archive], on_progress=received.append)
     for doing in ("reading jobmanager.log.gz", f"unpacking {archive.name}", "reading jobmanager.log"):
-        told = [text for text in heard if text.startswith(f"{doing}: ")]
-        assert told[:3] == [f"{doing}: {size} MB of unpacked data" for size in (1, 2, 3)]
-    assert heard[-1] == ""
+        progress = [text for text in received if text.startswith(f"{doing}: ")]
+        assert progress[:3] == [f"{doing}: {size} MB of unpacked data" for size in (1, 2, 3)]
+    assert received[-1] == ""
 
 
 def test_a_damaged_json_log_is_never_read_as_whole(flink_live: Path, tmp_path: Path) -> None:

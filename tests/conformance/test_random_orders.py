@@ -139,10 +139,10 @@ def test_behaviours_of_one_log_do_not_disturb_each_other(tmp_path: Path) -> None
     for log in (events, [*events, *other], [*other, *events]):
         file.write_text("".join(f"{json.dumps(event)}\n" for event in log))
         counted = JudgedEvents()
-        judged: list[Event] = []
+        validated: list[Event] = []
         plan = BINDING.plan(file, None)
-        (verdict,) = (v for v in judge(plan, "cell", judged) if v.trace == "one")
-        counted.add("run", plan.events, judged)
+        (verdict,) = (v for v in judge(plan, "cell", validated) if v.trace == "one")
+        counted.add("run", plan.events, validated)
         counted.finish()
         assert counted.read.total() == len(log)
         assert verdict.rejection is not None

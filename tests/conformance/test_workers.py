@@ -86,10 +86,10 @@ def test_two_processes_give_the_verdicts_of_one(flink_logs: Path, tmp_path: Path
     outcomes = []
     for workers in ("1", "2"):
         events = tmp_path / workers
-        told = validated(
+        report = validated(
             flink_logs, "--model", "all", "--workers", workers, "--events", events, "--coverage", "--json", "-"
         )
-        outcomes.append((told, {file.name: file.read_bytes() for file in events.iterdir()}))
+        outcomes.append((report, {file.name: file.read_bytes() for file in events.iterdir()}))
     assert outcomes[0] == outcomes[1]
     assert len(json.loads(outcomes[0][0][1])["verdicts"]) > 40
 

@@ -50,14 +50,14 @@ def test_the_rules_hold_on_every_graph_of_the_table() -> None:
 def test_the_page_says_what_the_table_says() -> None:
     """The numbers of graphs and states by size, and each smallest graph that refutes a variant, are those of the table."""
     page = (FOLDER / "baton-sweep.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| [^|]*\| [\d ]*\| [^|]*\| (\d) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| none \|$", page, re.M)
+    rows = re.findall(r"^\| [^|]*\| [\d ]*\| [^|]*\| (\d) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| none \|$", page, re.M)
     counted = []
     for part in dict.fromkeys(row["part"] for row in ROWS):
         sizes: dict[int, list[int]] = {}
         for row in of(part):
             sizes.setdefault(operators(row), []).append(row["states"])
         counted += [(str(n), f"{len(s):,}", f"{sum(s):,}", f"{max(s):,}") for n, s in sorted(sizes.items())]
-    assert sorted(told) == sorted(counted)
+    assert sorted(rows) == sorted(counted)
     shown = re.findall(r"\| (\w+) \| (\d+) \| `([^`]+)` \| (\d+) of (\d+) with (\d) operators \|$", page, re.M)
     assert len(shown) > 20
     for name, length, graph, alike, among, size in shown:

@@ -59,7 +59,7 @@ def test_safety_is_proved_for_every_number_of_failures(tmp_path: Any) -> None:
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
     words = ["prove", "checkpoints", "--any", "failures,faults", "--certificate", str(certificate)]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
-    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
     safety = [p.name for p in SPEC.system().properties if p.name not in ("ends", "recovers", "goes_on")]
-    assert told == dict.fromkeys(safety, ("holds", "any"))
+    assert verdicts == dict.fromkeys(safety, ("holds", "any"))
     assert run(["verify-certificate", str(certificate)]) == 0

@@ -56,8 +56,8 @@ def test_what_is_proved_for_every_capacity(variant: str | None, free: str, opera
     chosen = [] if variant is None else ["--variant", variant]
     words = ["prove", "cyclic_counts", *chosen, "-p", f"operators={operators}", "--any", free]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
-    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
-    assert told == dict.fromkeys(("conserved", "within_capacity", "never_stuck", "spill_bounded"), ("holds", "any"))
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert verdicts == dict.fromkeys(("conserved", "within_capacity", "never_stuck", "spill_bounded"), ("holds", "any"))
 
 
 @pytest.mark.long
@@ -77,6 +77,6 @@ def test_what_a_variant_breaks_is_not_proved(variant: str, free: str, broken: st
     out = tmp_path / "proof.json"
     words = ["prove", "cyclic_counts", "--variant", variant, "--any", free, "--timeout", "300"]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) != 0
-    told = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
-    assert told[broken] in ("violated", "inconclusive")
-    assert told["conserved"] == "holds"
+    verdicts = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
+    assert verdicts[broken] in ("violated", "inconclusive")
+    assert verdicts["conserved"] == "holds"

@@ -34,9 +34,9 @@ def test_safety_is_proved_for_every_size(tmp_path: Path) -> None:
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
     words = ["prove", "partition_counts", "--any", FREE, "-q", "--json", str(out), "--certificate", str(certificate)]
     assert run(words) == 0
-    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
     names = ("kept_while_needed", "read_where_stored", "idle_executors_only", "lost_with_connection")
-    assert told == dict.fromkeys(names, ("holds", "any"))
+    assert verdicts == dict.fromkeys(names, ("holds", "any"))
     assert run(["verify-certificate", str(certificate), "-q"]) == 0
 
 
@@ -47,5 +47,5 @@ def test_what_a_variant_breaks_is_not_proved(variant: str, tmp_path: Path) -> No
     out = tmp_path / "proof.json"
     words = ["prove", "partition_counts", "--variant", variant, "--any", FREE, "--timeout", "600"]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 12
-    told = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
-    assert {n for n, verdict in told.items() if verdict == "violated"} == set(SPEC.expected[variant])
+    verdicts = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
+    assert {n for n, verdict in verdicts.items() if verdict == "violated"} == set(SPEC.expected[variant])

@@ -137,8 +137,8 @@ def test_safety_is_proved_for_every_number_of_failures(tmp_path: Path, cache: in
     words = ["prove", "regions", "-p", f"cache={cache}", "--any", "failures,executors", "--timeout", "900"]
     words += ["--certificate", str(certificate), "--out", str(tmp_path)]
     assert run([*words, "-q", "--json", str(out)]) == 0
-    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
-    assert {name: told[name] for name in (*SAFETY, "deadlock")} == dict.fromkeys(
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert {name: verdicts[name] for name in (*SAFETY, "deadlock")} == dict.fromkeys(
         (*SAFETY, "deadlock"), ("holds", "any")
     )
     assert run(["verify-certificate", str(certificate)]) == 0
@@ -153,5 +153,5 @@ def test_what_a_variant_breaks_is_not_proved(variant: str, tmp_path: Path) -> No
     words = ["prove", "regions", "--variant", variant, "--any", "failures,executors", "--timeout", "900"]
     words += [word for name in broken for word in ("--property", name)]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 12
-    told = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
-    assert told == dict.fromkeys(broken, "violated")
+    verdicts = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
+    assert verdicts == dict.fromkeys(broken, "violated")

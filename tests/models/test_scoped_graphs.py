@@ -159,7 +159,7 @@ def test_every_graph_can_be_written_and_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"operators": 0}, "operators is 0; 1 to 11 are possible"),
         ({"operators": 3, "loops": -1}, "loops is -1, the least is 0"),
@@ -168,7 +168,7 @@ def test_every_graph_can_be_written_and_read() -> None:
         ({"operators": 3, "joins": -1}, "joins is -1, the least is 0"),
     ],
 )
-def test_bounds_that_are_refused(given: dict[str, int], told: str) -> None:
+def test_bounds_that_are_refused(given: dict[str, int], message: str) -> None:
     """Bounds that no graph keeps are told."""
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         Bounds(**given)

@@ -41,8 +41,8 @@ def test_safety_is_proved_for_every_size(tmp_path: Path) -> None:
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
     words = ["prove", "slot_owners", "--any", FREE, "-q", "--json", str(out), "--certificate", str(certificate)]
     assert run([*words, "--timeout", "900", "--out", str(tmp_path)]) == 0
-    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
-    assert told == dict.fromkeys(SAFETY, ("holds", "any"))
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert verdicts == dict.fromkeys(SAFETY, ("holds", "any"))
     assert run(["verify-certificate", str(certificate), "-q"]) == 0
 
 
@@ -59,5 +59,5 @@ def test_what_a_variant_breaks_is_not_proved(variant: str, tmp_path: Path) -> No
     words = ["prove", "slot_owners", "--variant", variant, "--any", FREE, "--timeout", "900"]
     words += [word for name in broken for word in ("--property", name)]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 12
-    told = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
-    assert told == {name: "inconclusive" if (variant, name) in FAR else "violated" for name in broken}
+    verdicts = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
+    assert verdicts == {name: "inconclusive" if (variant, name) in FAR else "violated" for name in broken}

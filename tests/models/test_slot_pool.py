@@ -64,8 +64,8 @@ def test_safety_is_proved_for_every_size(tmp_path: Any) -> None:
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
     words = ["prove", "slot_pool", "--any", "allocations,slots,demand,failures", "--certificate", str(certificate)]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
-    told = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
-    assert told == dict.fromkeys(SAFETY, ("holds", "any"))
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert verdicts == dict.fromkeys(SAFETY, ("holds", "any"))
     assert run(["verify-certificate", str(certificate)]) == 0
 
 

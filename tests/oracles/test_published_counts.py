@@ -28,8 +28,8 @@ def check(model: type[Model], parameters: dict[str, Any], distinct: int, generat
     """
     system = model.system(**parameters)
     large = model is Ewd998 and not parameters
-    asked = [p.name for p in system.properties if not (large and p.kind is Kind.TEMPORAL)]
-    result = explore(system, SearchOptions(properties=asked))
+    names = [p.name for p in system.properties if not (large and p.kind is Kind.TEMPORAL)]
+    result = explore(system, SearchOptions(properties=names))
     assert result.complete
     counts = result.counts.inside
     assert (counts.distinct, counts.generated, counts.depth) == (

@@ -262,8 +262,8 @@ def test_properties_are_told_without_compiling() -> None:
     """The list of a model's properties has those of its refinements, in the order of the compiled system."""
     for model in (Commit, Detecting998, Halves):
         target = Target("", Spec(model), False)
-        told = [(p.name, p.kind) for p in target.properties()]
-        assert told == [(p.name, p.kind) for p in model.system().properties]
+        listed = [(p.name, p.kind) for p in target.properties()]
+        assert listed == [(p.name, p.kind) for p in model.system().properties]
 
 
 def test_what_cannot_be_a_refinement_is_refused() -> None:

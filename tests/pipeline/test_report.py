@@ -98,9 +98,9 @@ def made(
         write(home / "in" / f"{run}.ndjson", events)
     write(home / "in" / "verdicts.json", verdicts)
     (home / "in" / "notes.txt").write_text("hello")
-    heard: list[str] = []
-    result = build_report([home / "in"], home / "out", progress=heard.append)
-    (home / "progress.txt").write_text("\n".join(heard))
+    received: list[str] = []
+    result = build_report([home / "in"], home / "out", progress=received.append)
+    (home / "progress.txt").write_text("\n".join(received))
     return home, result
 
 

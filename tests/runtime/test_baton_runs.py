@@ -218,18 +218,21 @@ def test_forged_clocks_are_rejected(tmp_path: Path) -> None:
         clock, me = record["clock"], record["process"]
         others = sorted({r["process"] for r in records if r["trace"] == record["trace"] and r.get("clock")} - {me})
         before = _before(records, at)
-        lies = [{**clock, draw.choice(others): 10**6}] if others else []
-        lies += [{**clock, p: n - 1} for p, n in before.items() if p != me and n > 1]
+        false_clocks = [{**clock, draw.choice(others): 10**6}] if others else []
+        false_clocks += [{**clock, p: n - 1} for p, n in before.items() if p != me and n > 1]
         if record["event"] == "record_received":
             sender = re.split("[>~]", record["args"]["channel"])[0]
-            lies += (
+            false_clocks += (
                 [{**clock, sender: before.get(sender, 0)}]
                 if clock[sender] > before.get(sender, 0) and sender != me
                 else []
             )
-        for lie in lies:
+        for false_clock in false_clocks:
             assert (
-                answers([*records[:at], {**record, "clock": lie}, *records[at + 1 :]], tmp_path).count("rejected") == 1
+                answers([*records[:at], {**record, "clock": false_clock}, *records[at + 1 :]], tmp_path).count(
+                    "rejected"
+                )
+                == 1
             )
             forged += 1
     assert forged > 20

@@ -112,9 +112,9 @@ def test_a_checkpoint_that_cannot_be_stored_is_aborted(tmp_path: Path) -> None:
     completed = {**records[place], "event": "checkpoint_completed"}
     answers = []
     for changed_to in ([completed], [], [records[place]] * 2):
-        lie = [*records[:place], *changed_to, *records[place + 1 :]]
-        answers.append(is_accepted(lie, tmp_path))
-        assert answers[-1] == accepts(lie)
+        false_records = [*records[:place], *changed_to, *records[place + 1 :]]
+        answers.append(is_accepted(false_records, tmp_path))
+        assert answers[-1] == accepts(false_records)
     assert answers[1:] == [False, False]
 
 

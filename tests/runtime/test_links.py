@@ -273,14 +273,14 @@ def test_a_recorded_proof_does_not_open_another_connection() -> None:
 
 def test_a_server_without_the_secret_learns_nothing() -> None:
     """The client sends neither the secret nor its first value to one that has taken the port."""
-    heard: list[bytes] = []
+    received: list[bytes] = []
 
     async def main() -> None:
         async def impostor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(bytes(NONCE))
-            heard.append(await reader.readexactly(NONCE + PROOF))
+            received.append(await reader.readexactly(NONCE + PROOF))
             writer.write(bytes(PROOF))
-            heard.append(await reader.read())
+            received.append(await reader.read())
             writer.close()
 
         with socket.socket() as taken:
@@ -288,10 +288,10 @@ def test_a_server_without_the_secret_learns_nothing() -> None:
             server = await asyncio.start_server(impostor, sock=taken)
             with pytest.raises(ConnectionError, match="does not know the secret"):
                 await connect(taken.getsockname()[1], b"s" * SECRET, "hello")
-            while len(heard) < 2:
+            while len(received) < 2:
                 await asyncio.sleep(0)
             server.close()
 
     asyncio.run(main())
-    assert b"s" * 4 not in heard[0]
-    assert heard[1] == b""
+    assert b"s" * 4 not in received[0]
+    assert received[1] == b""

@@ -160,11 +160,14 @@ def test_all_machines_judge_a_job_without_blocking_exchanges(name: str, tmp_path
         for again in (0, 2):
             copies = records if at is None else [*records[:at], *[records[at]] * again, *records[at + 1 :]]
             file.write_text("".join(json.dumps(r) + "\n" for r in changed_logs.numbered(copies)), encoding="ascii")
-            asked = dict(bindings_for(file, requested=True))
-            assert {"failover", "regions"} <= asked.keys()
-            judged = (changed_logs.is_accepted(copies, tmp_path, asked[m], m) for m in ("failover", "regions"))
+            bindings = dict(bindings_for(file, requested=True))
+            assert {"failover", "regions"} <= bindings.keys()
+            accepted = (changed_logs.is_accepted(copies, tmp_path, bindings[m], m) for m in ("failover", "regions"))
             kind = records[at or 0]["event"]
-            assert all(judged) is (at is None or (kind == "region_running" and not again and at < failed)), (at, again)
+            assert all(accepted) is (at is None or (kind == "region_running" and not again and at < failed)), (
+                at,
+                again,
+            )
             kinds[kind] += 1
     assert len(kinds) > 4
 

@@ -261,9 +261,9 @@ class Author:
         """A condition that may ask whether a rule is enabled."""
         if self.rarely(3):
             return self.truth(s)
-        asked = self.random.choice(self.actions)
-        more = f", {ARGUMENTS[asked[1]]}" if asked[1] else ""
-        possible = f"{self.random.choice(('', 'not '))}enabled(self.{asked[0]}, {s}{more})"
+        action = self.random.choice(self.actions)
+        more = f", {ARGUMENTS[action[1]]}" if action[1] else ""
+        possible = f"{self.random.choice(('', 'not '))}enabled(self.{action[0]}, {s}{more})"
         return self.random.choice((possible, f"({possible} or {self.truth(s)})", f"({possible} and {self.truth(s)})"))
 
     def declared(self) -> str:

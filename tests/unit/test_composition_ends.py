@@ -91,10 +91,10 @@ def test_parts_that_all_end_anywhere_hold_vacuously() -> None:
 
     for model, vacuous in ((Both, True), (Half, False)):
         system = model.system()
-        told = [explore(system, SearchOptions(tier=tier)).finding("deadlock") for tier in ("python", "compiled")]
-        told += [*prove(system, ["deadlock"]).findings, *bmc(system, 3, ["deadlock"]).findings]
-        assert [(f.verdict, f.vacuous) for f in told] == [(Verdict.HOLDS, vacuous)] * 4
-        assert all(f.because.startswith("vacuous: ") == vacuous for f in told)
+        findings = [explore(system, SearchOptions(tier=tier)).finding("deadlock") for tier in ("python", "compiled")]
+        findings += [*prove(system, ["deadlock"]).findings, *bmc(system, 3, ["deadlock"]).findings]
+        assert [(f.verdict, f.vacuous) for f in findings] == [(Verdict.HOLDS, vacuous)] * 4
+        assert all(f.because.startswith("vacuous: ") == vacuous for f in findings)
 
 
 def test_first_states_of_parts() -> None:

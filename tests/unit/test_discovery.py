@@ -314,14 +314,14 @@ def test_learning_gives_up_claims_that_explored_states_refute() -> None:
     laps = b.var("laps", COUNT)
     wrong = Property("wrong", Kind.INVARIANT, b.less(laps, b.num(2)))
     right = Property("right", Kind.INVARIANT, b.less(laps, b.num(5)))
-    asked = System(system.name, system.variables, system.actions, (wrong, right))
-    encoding = Encoding(scalarise(asked))
+    selected = System(system.name, system.variables, system.actions, (wrong, right))
+    encoding = Encoding(scalarise(selected))
     samples = Samples(system, reachable(system))
     refuted: dict[Property, None] = {}
-    clauses = learned(encoding, goals(encoding, asked.properties), (), samples, SolverBudget(), refuted)
+    clauses = learned(encoding, goals(encoding, selected.properties), (), samples, SolverBudget(), refuted)
     assert [p.name for p in refuted] == ["wrong"]
     proof = prove(
-        asked, ["right"], max_k=1, lemmas=[Property(f"l{n}", Kind.INVARIANT, c) for n, c in enumerate(clauses)]
+        selected, ["right"], max_k=1, lemmas=[Property(f"l{n}", Kind.INVARIANT, c) for n, c in enumerate(clauses)]
     )
     assert proof.findings[0].verdict is Verdict.HOLDS
 

@@ -40,9 +40,9 @@ COMPARED = Path(__file__).parents[1] / "agreement" / "test_pdr_agreement.py"
 @pytest.mark.parametrize("name", ENGINES)
 def test_engines_answer(name: str, relay: System) -> None:
     """Each decides the properties that the options name, shows shortest traces, and says what it covered."""
-    told: list[object] = []
+    received: list[object] = []
     options = SearchOptions(("deadlock_free", "one_buffer"), max_depth=9)
-    result = ENGINES[name].run(relay, options, on_progress=told.append)
+    result = ENGINES[name].run(relay, options, on_progress=received.append)
     assert [f.property for f in result.findings] == ["deadlock_free", "one_buffer"]
     assert [f.verdict for f in result.findings] == [Verdict.VIOLATED, Verdict.VIOLATED]
     assert [len(f.trace.steps) for f in result.findings if f.trace] == [2, 2]

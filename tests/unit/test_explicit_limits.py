@@ -230,16 +230,16 @@ def test_progress_comes_about_once_a_second(tier: str, monkeypatch: pytest.Monke
     of a second."""
     looks = itertools.count()
     monkeypatch.setattr(level_search, "time", types.SimpleNamespace(monotonic=lambda: next(looks) / 5))
-    heard: list[Progress] = []
+    received: list[Progress] = []
     options = SearchOptions(time_limit=6, properties=(), tier=tier)
-    result = explore(counters(8, 9), options, on_progress=heard.append)
+    result = explore(counters(8, 9), options, on_progress=received.append)
     assert result.stopped == "time_limit"
     assert next(looks) > 30
-    times = [0.0, *(p.elapsed for p in heard)]
+    times = [0.0, *(p.elapsed for p in received)]
     assert all(1.0 <= later - before < 1.7 for before, later in itertools.pairwise(times)), times
-    assert len(heard) in (4, 5)
-    assert all(p.distinct < q.distinct <= result.counts.distinct for p, q in itertools.pairwise(heard))
-    assert all(p.generated > p.distinct > p.queue > 0 for p in heard)
+    assert len(received) in (4, 5)
+    assert all(p.distinct < q.distinct <= result.counts.distinct for p, q in itertools.pairwise(received))
+    assert all(p.generated > p.distinct > p.queue > 0 for p in received)
 
 
 def test_a_callback_may_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:

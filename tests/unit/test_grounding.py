@@ -17,7 +17,7 @@ from streamproof_specs.credit_channel.flink.recorded_machine import RecordedChan
 def test_each_instance_steps_as_the_one_that_was_spelt_out(model: CreditChannel) -> None:
     """In some hundred reachable states every action with every argument leads where the compiled one leads."""
     system, rules = compile_model(model), Rules(model)
-    spelt, asked = Interpreter(system), Interpreter(rules.system)
+    spelt, simplified = Interpreter(system), Interpreter(rules.system)
     assert rules.system.variables == system.variables
     assert set(rules.actions) == {a.name for a in system.actions} | {"send_stored"}
     queue = deque(spelt.initial_states())
@@ -28,7 +28,9 @@ def test_each_instance_steps_as_the_one_that_was_spelt_out(model: CreditChannel)
         for instance in system.instances:
             after = spelt.take(instance, state)
             found = rules.instances(instance.action, dict(instance.args))
-            assert [s for i in found if (s := asked.take(i, state)) is not None] == ([] if after is None else [after])
+            assert [s for i in found if (s := simplified.take(i, state)) is not None] == (
+                [] if after is None else [after]
+            )
             compared += 1
             if after is not None and after not in seen:
                 seen.add(after)

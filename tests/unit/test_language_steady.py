@@ -210,13 +210,13 @@ def test_rules_are_read_twice_where_they_run_ordinary_python(
     model: type[Model], again: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rule that only reads what is known need not be read again; one that calls a helper is."""
-    asked: list[Any] = []
+    calls: list[Any] = []
     before = Reader.instances
 
     def noted(self: Reader, name: str, function: Any, args: Any, **more: Any) -> Any:
-        asked.append(args)
+        calls.append(args)
         return before(self, name, function, args, **more)
 
     monkeypatch.setattr(Reader, "instances", noted)
     compile_model(model())
-    assert len(asked) - len(set(asked)) == again
+    assert len(calls) - len(set(calls)) == again

@@ -20,9 +20,9 @@ PYTEST = "import pytest, sys\nsys.exit(pytest.main(sys.argv[1:]))"
 
 
 def run(folder: Path, *arguments: str, program: str = PYTEST) -> subprocess.CompletedProcess[str]:
-    """pytest in a folder of its own, with the plugin alone."""
-    options = ["-n", "0", "-p", "long_shares", "-c", os.devnull, "--rootdir", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(SUPPORT)}
+    """pytest in a folder of its own, with this plugin and the one for time limits alone."""
+    options = ["-p", "pytest_timeout", "-p", "long_shares", "-c", os.devnull, "--rootdir", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-c", program, *options, *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 

@@ -123,8 +123,8 @@ def test_ways_are_shortest_and_all_goals_are_decided(integers: bool) -> None:
         "seven": (Verdict.HOLDS, 8),
         "goes on": (Verdict.VIOLATED, 10),
     }
-    told = {f.property: f.verdict for f in ask(of).findings}
-    assert (told["both"], told["m rests"]) == (Verdict.VIOLATED, Verdict.HOLDS)
+    verdicts = {f.property: f.verdict for f in ask(of).findings}
+    assert (verdicts["both"], verdicts["m rests"]) == (Verdict.VIOLATED, Verdict.HOLDS)
 
 
 def test_a_mistake_of_the_model_ends_everything_that_is_open() -> None:
@@ -136,8 +136,8 @@ def test_a_mistake_of_the_model_ends_everything_that_is_open() -> None:
     assert reached.mistake is not None
     assert [state[0] for state in reached.mistake[0].states] == [0, 4, 8]
     assert "n leaves Range(0, 9) in over()" in reached.mistake[1]
-    told = {f.property: f.verdict for f in ask(of).findings}
-    assert told == {"never four": Verdict.VIOLATED, "m rests": Verdict.ERROR}
+    verdicts = {f.property: f.verdict for f in ask(of).findings}
+    assert verdicts == {"never four": Verdict.VIOLATED, "m rests": Verdict.ERROR}
 
 
 def test_a_check_that_fires_is_a_mistake_too() -> None:

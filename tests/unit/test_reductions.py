@@ -382,20 +382,20 @@ class _OneRule(_Turns):
 )
 def test_what_is_not_symmetric_is_named(model: type[_Turns], because: str) -> None:
     """A rule, a property or a first value that tells names apart keeps the search a full one, and is named."""
-    full, asked = explore(model.system()), explore(model.system(), SearchOptions(symmetry=True))
-    (told,) = asked.reductions
-    assert not told.applied
-    assert told.because.startswith(because)
-    assert asked.counts == full.counts
-    assert [f.verdict for f in asked.findings] == [f.verdict for f in full.findings]
+    full, reduced = explore(model.system()), explore(model.system(), SearchOptions(symmetry=True))
+    (reduction,) = reduced.reductions
+    assert not reduction.applied
+    assert reduction.because.startswith(because)
+    assert reduced.counts == full.counts
+    assert [f.verdict for f in reduced.findings] == [f.verdict for f in full.findings]
 
 
 def test_what_cannot_be_verified_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison that takes more effort than may be spent counts as failed, and says so."""
     monkeypatch.setattr(automorphism, "EFFORT", 5)
-    (told,) = explore(_Favour.system(), SearchOptions(symmetry=True)).reductions
-    assert not told.applied
-    assert told.because == "it could not be verified that exchanging w1 and w2 preserves action ask(w=w1)"
+    (reduction,) = explore(_Favour.system(), SearchOptions(symmetry=True)).reductions
+    assert not reduction.applied
+    assert reduction.because == "it could not be verified that exchanging w1 and w2 preserves action ask(w=w1)"
 
 
 def test_an_asymmetric_property_that_is_not_asked_for_does_no_harm() -> None:
@@ -417,15 +417,15 @@ def test_no_symmetric_sort() -> None:
         def flip(self, s: Any) -> None:
             s.x = not s.x
 
-    (told,) = explore(Plain.system(), SearchOptions(symmetry=True)).reductions
-    assert (told.name, told.applied) == ("symmetry", False)
-    assert told.because == "no variable has a symmetric sort; declare interchangeable names with Symmetric(...)"
+    (reduction,) = explore(Plain.system(), SearchOptions(symmetry=True)).reductions
+    assert (reduction.name, reduction.applied) == ("symmetry", False)
+    assert reduction.because == "no variable has a symmetric sort; declare interchangeable names with Symmetric(...)"
 
 
 def test_too_many_renamings() -> None:
     """Pointers between eight names would need 40,320 renamings of each state."""
-    (told,) = explore(_Turns.system(workers=8), SearchOptions(symmetry=True, max_states=50)).reductions
-    assert told.because == "8 names have 40,320 renamings, more than 5,040"
+    (reduction,) = explore(_Turns.system(workers=8), SearchOptions(symmetry=True, max_states=50)).reductions
+    assert reduction.because == "8 names have 40,320 renamings, more than 5,040"
 
 
 # --- the trap: endless behaviours
@@ -455,14 +455,14 @@ def any_runner(runner: Any) -> Any:
 def test_endless_behaviours_are_not_decided_up_to_symmetry() -> None:
     """With a property of endless behaviours asked for, symmetry says that it does not apply, and the search is full."""
     system = Spec(_Relay, termination=True).system()
-    full, asked = explore(system), explore(system, SearchOptions(symmetry=True))
-    (told,) = asked.reductions
-    assert not told.applied
-    assert told.because == (
+    full, reduced = explore(system), explore(system, SearchOptions(symmetry=True))
+    (reduction,) = reduced.reductions
+    assert not reduction.applied
+    assert reduction.because == (
         "termination is about endless behaviours; leave it out, with --property, to reduce for the others"
     )
-    assert asked.finding("termination").verdict is full.finding("termination").verdict is Verdict.HOLDS
-    assert asked.counts == full.counts
+    assert reduced.finding("termination").verdict is full.finding("termination").verdict is Verdict.HOLDS
+    assert reduced.counts == full.counts
     safety = explore(system, SearchOptions(properties=["deadlock"], symmetry=True))
     assert safety.reductions[0].applied
     assert safety.counts.distinct < full.counts.distinct
@@ -676,9 +676,9 @@ def test_nothing_gained_is_said() -> None:
 
     found = explore(One.system(), SearchOptions(por=True))
     assert (found.left_out, found.coverage.complete) == (None, True)
-    (told,) = found.reductions
-    assert told.applied
-    assert told.because == "no effect: in each of 4 states every enabled step was needed"
+    (reduction,) = found.reductions
+    assert reduction.applied
+    assert reduction.because == "no effect: in each of 4 states every enabled step was needed"
 
 
 def test_termination_survives() -> None:

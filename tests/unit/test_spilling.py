@@ -151,8 +151,8 @@ def test_endless_behaviours_stay_undecided(tmp_path: Path, spilling: Spilling) -
 
 def test_a_limit_on_time_holds_on_disk(tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch) -> None:
     """When time is up the level that was begun is finished as far as it was expanded, and counts agree."""
-    asked = count()
-    monkeypatch.setattr(Budget, "elapsed", property(lambda self: next(asked)))
+    readings = count()
+    monkeypatch.setattr(Budget, "elapsed", property(lambda self: next(readings)))
     found = explore(FULL, SearchOptions(spill=tmp_path, tier="compiled", time_limit=60.0))
     assert found.stopped == "time_limit"
     assert spilling.times == 1

@@ -35,12 +35,12 @@ def test_an_object_that_an_interrupt_left_half_built_is_no_news(monkeypatch: pyt
         def __del__(self) -> None:
             del self.owner  # type: ignore[attr-defined]
 
-    told: list[Any] = []
+    received: list[Any] = []
     monkeypatch.setattr(interrupts._run, "broken", False)
     monkeypatch.setattr("sys.unraisablehook", interrupts._dropped)
-    monkeypatch.setattr(interrupts._run, "hook", lambda what: told.append(str(what.exc_value)))
+    monkeypatch.setattr(interrupts._run, "hook", lambda what: received.append(str(what.exc_value)))
     Half()
-    assert len(told) == 1
+    assert len(received) == 1
     monkeypatch.setattr(interrupts._run, "broken", True)
     Half()
-    assert len(told) == 1
+    assert len(received) == 1

@@ -177,11 +177,11 @@ def test_a_solver_that_hangs_or_crashes_answers_unknown(monkeypatch: pytest.Monk
     )
     monkeypatch.setattr(solvers, "PROGRAM", program)
     monkeypatch.setattr(solvers, "GRACE", 0.5)
-    told: list[str] = []
-    answers = solvers.solve("z3", ["yes", "hang", "yes", "crash", "odd", "yes"], told.append, 0.1)
+    messages: list[str] = []
+    answers = solvers.solve("z3", ["yes", "hang", "yes", "crash", "odd", "yes"], messages.append, 0.1)
     assert answers.answers == ("unsat", "unknown", "unsat", "unknown", "error", "unsat")
     assert answers.version == "9"
-    assert told[-1] == "6 obligations answered by z3"
+    assert messages[-1] == "6 obligations answered by z3"
 
 
 def test_a_wrong_proof_is_a_disagreement(small: Any) -> None:

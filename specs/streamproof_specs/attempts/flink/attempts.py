@@ -32,7 +32,7 @@ from streamproof_specs.attempts.flink.attempt_lines import (
 from streamproof_specs.attempts.flink.task_lines import missing_debug_lines, never_received, unasked
 from streamproof_specs.attempts.properties import SPEC
 from streamproof_specs.flink.clocks import REPORTED
-from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.process_facts import ProcessFacts
 from streamproof_specs.flink.scope import gap
 
 Session = tuple[str, str]
@@ -108,7 +108,7 @@ class Attempts:
     """The attempts of one job. `complete`: the JobManager's log of the job is complete from its beginning."""
 
     run: FlinkRun
-    heard: Heard
+    facts: ProcessFacts
     job: str
     complete: bool
     outputs: Mapping[str, int] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Attempts:
     _built: dict[str, Session] = field(default_factory=dict)
     """The JobMaster that built an execution graph."""
     _begun: dict[str, int] = field(default_factory=dict)
-    """See `Heard.begun`."""
+    """See `ProcessFacts.begun`."""
 
     def tasks(self) -> Iterator[Task]:
         """One behaviour per attempt, in the order of first occurrence."""
@@ -139,12 +139,12 @@ class Attempts:
     def sampled(self) -> str | None:
         """Why a contradiction proves nothing, if several DEBUG lines are missing; valid after `tasks`."""
         tasks = {text: lines.tasks for text, lines in self._lines.items()}
-        return missing_debug_lines(tasks, self.run.of_job(self.job), self.heard.speaks)
+        return missing_debug_lines(tasks, self.run.of_job(self.job), self.facts.families)
 
     # --- collection
 
     def _gather(self) -> None:
-        self._begun = self.heard.begun(self.job)
+        self._begun = self.facts.begun(self.job)
         events = self.run.of_job(self.job)
         named = {(e.args["task"], e.args["subtask"]): e.args["vertex"] for e in events if e.event == "exec.transition"}
         vertices = {(task, vertex) for (task, _), vertex in named.items()}
@@ -182,7 +182,7 @@ class Attempts:
         places = {name: process.tm for name, process in self.run.processes.items() if process.tm is not None}
         self._wrong |= contradictions(events, self.outputs, places)
         self._check_requests(events)
-        self._strange = dict(never_received(self.run, events, self.heard.received, self.heard.speaks))
+        self._strange = dict(never_received(self.run, events, self.facts.received, self.facts.families))
         self._wrong |= self._strange
         for lines in self._lines.values():
             self._wrong |= dict(unasked(f"{lines.name}#{lines.number}", lines.tasks.values()))
@@ -246,7 +246,7 @@ class Attempts:
         }
         if not self._watching(place, lines, watched):
             hidden |= OF_TASK
-        elif watched and not any("tm.submit" in self.heard.speaks[p] for p in watched):
+        elif watched and not any("tm.submit" in self.facts.families[p] for p in watched):
             hidden |= {"receive"}
         if any(self._silent_on_failures(p) for p in watched):
             hidden |= {"crash"}
@@ -256,7 +256,7 @@ class Attempts:
             for p, es in sorted(watched.items())
         ]
         if own is not None or not lines.sessions:
-            speaking = {own[0]} if own else {p for p, s in self.heard.speaks.items() if "exec.transition" in s}
+            speaking = {own[0]} if own else {p for p, s in self.facts.families.items() if "exec.transition" in s}
             silent = took_over or all(self._ends(p, known) for p in speaking)
             streams.append(Stream([self._held(wording, e) for e in masters], OF_MASTER, silent))
         streams += [
@@ -270,7 +270,7 @@ class Attempts:
 
     def _ends(self, process: str, events: Sequence[Event]) -> bool:
         """Whether a process's log may end before the last of these events that another one logged."""
-        return self.heard.clocks.end(process) < self.heard.clocks.latest(e for e in events if e.process != process)
+        return self.facts.clocks.end(process) < self.facts.clocks.latest(e for e in events if e.process != process)
 
     def _may_lack(self, events: Sequence[Event]) -> bool:
         """Whether lines about an attempt may be in a missing part of a rotated log; not if one file has them all."""
@@ -284,12 +284,12 @@ class Attempts:
         if first is None or first.event == "tm.submit":
             return True
         # If the log begins with active tasks, or has a gap, the line of the first of them may be in a missing part.
-        begun = self._begun.get(process, inf) < first.seq or "tm.submit" not in self.heard.speaks[process]
+        begun = self._begun.get(process, inf) < first.seq or "tm.submit" not in self.facts.families[process]
         return first.args.get("old") == "CREATED" and begun and gap(self.run, (process,)) is None
 
     def _silent_on_failures(self, process: str) -> bool:
         """Whether a log omits failures of tasks, which Flink logs at WARN; a log of INFO lines alone has none of them."""
-        said = self.heard.speaks[process]
+        said = self.facts.families[process]
         return "tm.final FAILED" in said and "tm.transition FAILED" not in said
 
     def _watching(self, place: str | None, lines: _Lines, watched: Mapping[str, Sequence[Event]]) -> bool:
@@ -306,8 +306,8 @@ class Attempts:
         reported = [e for e in events if e.args.get("new") in REPORTED][:1]
         return bool(deployed) and any(
             process.tm == place
-            and "tm.transition" in self.heard.speaks.get(name, ())
-            and self.heard.clocks.covers(name, [*deployed[-1:], *reported])
+            and "tm.transition" in self.facts.families.get(name, ())
+            and self.facts.clocks.covers(name, [*deployed[-1:], *reported])
             for name, process in self.run.processes.items()
         )
 

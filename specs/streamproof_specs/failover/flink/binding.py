@@ -41,7 +41,7 @@ from streamproof_specs.failover.flink.recorded_machine import (
 from streamproof_specs.failover.flink.restart_reasons import Explained
 from streamproof_specs.failover.flink.speculation import Groups
 from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
-from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.process_facts import ProcessFacts
 from streamproof_specs.flink.scope import (
     FlinkLogs,
     Outside,
@@ -70,11 +70,11 @@ class FlinkFailover(FlinkLogs):
         """One case per job. Raises `InputError` for unreadable logs and for another job's graph."""
         logged = read_run(run)
         given = given_graph(logged, job_graph)
-        heard = Heard.of(logged)
-        cases = tuple(doubted(self._case(logged, heard, job, given), logged, "exec.", "tm.") for job in logged.jobs)
+        facts = ProcessFacts.of(logged)
+        cases = tuple(doubted(self._case(logged, facts, job, given), logged, "exec.", "tm.") for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
-    def _case(self, run: FlinkRun, heard: Heard, job: str, given: RestJob | None) -> Unit:
+    def _case(self, run: FlinkRun, facts: ProcessFacts, job: str, given: RestJob | None) -> Unit:
         never = unscheduled(run, job)
         if never is not None:
             return never
@@ -84,19 +84,19 @@ class FlinkFailover(FlinkLogs):
             recorded = recorded_graph(graph)
         except ValueError as gap:
             recorded = with_remedy(str(gap), given)
-        case = self._judged(run, heard, job, graph, recorded, origin)
+        case = self._judged(run, facts, job, graph, recorded, origin)
         known = None if isinstance(recorded, str) else recorded
         return replace(case, history=job_history(graph, known, run.of_job(job)))
 
     def _judged(
-        self, run: FlinkRun, heard: Heard, job: str, graph: JobGraph, recorded: RecordedGraph | str, origin: str
+        self, run: FlinkRun, facts: ProcessFacts, job: str, graph: JobGraph, recorded: RecordedGraph | str, origin: str
     ) -> Unit:
         """The case; `recorded` is the job graph for the machine, or why there is none."""
         events = run.of_job(job)
         master = [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS]
         reasons = outside(run, job, master)
         outputs = Counter(edge.source for edge in graph.edges) if graph.complete else {}
-        followed = Attempts(run, heard, job, reasons.complete, outputs)
+        followed = Attempts(run, facts, job, reasons.complete, outputs)
         attempts, sampled = tuple(followed.tasks()), followed.sampled
         attempts = (*_broken_rules(run, job, reasons), *attempts)
         title = run.jobs[job]

@@ -15,7 +15,7 @@ from typing import Any
 from streamproof.conformance import Event, Observation, Plan, Stream, Task, Unit
 from streamproof.conformance.flink import FlinkRun, problem_lines, read_run
 from streamproof_specs.failover.flink.binding import MASTER_EVENTS
-from streamproof_specs.flink.heard import Heard
+from streamproof_specs.flink.process_facts import ProcessFacts
 from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside, unscheduled
 from streamproof_specs.slots.flink.checks import Key, wrong_lines
 from streamproof_specs.slots.flink.delivered import Delivered
@@ -45,12 +45,12 @@ class FlinkSlots(FlinkLogs):
     def plan(self, run: Any, job_graph: Path | None) -> Plan:
         """One case per job; a job graph is not needed. Raises `InputError` for unreadable logs."""
         logged = read_run(run)
-        heard = Heard.of(logged)
-        cases = tuple(doubted(slots_of(logged, heard, job), logged, "slot.") for job in logged.jobs)
+        facts = ProcessFacts.of(logged)
+        cases = tuple(doubted(slots_of(logged, facts, job), logged, "slot.") for job in logged.jobs)
         return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
 
 
-def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
+def slots_of(run: FlinkRun, facts: ProcessFacts, job: str) -> Unit:
     """The slot allocations of one job, each as a behaviour."""
     never = unscheduled(run, job)
     if never is not None:
@@ -58,7 +58,7 @@ def slots_of(run: FlinkRun, heard: Heard, job: str) -> Unit:
     delivered = Delivered.of(_events(run, job))
     events = delivered.events
     reasons = outside(run, job, [e for e in events if e.event in MASTER_EVENTS | _BEGINNINGS])
-    slots = _Slots(run, heard, job, events, reasons.complete)
+    slots = _Slots(run, facts, job, events, reasons.complete)
     tasks = tuple(slots.tasks())
     unjudged = () if reasons.complete else reasons.texts
     title = f"{run.jobs[job]}, {len(tasks)} slots"
@@ -86,7 +86,7 @@ class _Slots:
     """The allocations of one job. `complete`: the JobManager's log of the job is complete from its beginning."""
 
     run: FlinkRun
-    heard: Heard
+    facts: ProcessFacts
     job: str
     events: Sequence[Event]
     complete: bool
@@ -108,7 +108,7 @@ class _Slots:
         missing = 0
         for lines in self._lines.values():
             for process, events in (*lines.rm.items(), *lines.jm.items()):
-                spoken, seen, lacking = self.heard.speaks[process], set[str](), set[str]()
+                spoken, seen, lacking = self.facts.families[process], set[str](), set[str]()
                 for event in events:
                     before = _BEFORE.get(event.event)
                     if before in spoken and before not in seen:
@@ -123,7 +123,7 @@ class _Slots:
         for lines in self._lines.values():
             freeing = any(e.event == "slot.rm.freeing" for es in lines.rm.values() for e in es)
             for process in lines.te:
-                spoken = self.heard.speaks[process]
+                spoken = self.facts.families[process]
                 if freeing and "slot.tm.free" not in spoken:
                     return f"no line of {process} says that a slot is freed: all lines at DEBUG may be missing"
                 if "tm.submit" in spoken and "slot.tm.activate" not in spoken:
@@ -150,10 +150,10 @@ class _Slots:
         (master,) = self._masters
         graphs = {e.args["graph"] for e in self.events if e.event in ("exec.transition", "exec.deploy")}
         deployed = {e.args["attempt"] for e in self.events if e.event == "exec.deploy"}
-        ends = self.heard.clocks.end(master)
+        ends = self.facts.clocks.end(master)
         for event in self.events:
             strange = event.event == "tm.submit" and event.args["graph"] in graphs
-            if strange and event.args["attempt"] not in deployed and ends >= self.heard.clocks.latest([event]):
+            if strange and event.args["attempt"] not in deployed and ends >= self.facts.clocks.latest([event]):
                 text = f"a task is received for slot {event.args['alloc']}, but none was deployed into it"
                 yield (event.process, event.seq), text
 
@@ -213,7 +213,7 @@ class _Slots:
 
     def _ends(self, process: str, events: Sequence[Event]) -> bool:
         """Whether a process's log may end before the last of these events that another one logged."""
-        return self.heard.clocks.end(process) < self.heard.clocks.latest(e for e in events if e.process != process)
+        return self.facts.clocks.end(process) < self.facts.clocks.latest(e for e in events if e.process != process)
 
     def _is_whole(self, processes: Sequence[str]) -> bool:
         """Whether no part of the JobManager's logs is missing."""
@@ -239,8 +239,8 @@ class _Slots:
             process.tm == lines.place
             and process.started
             and len(process.files) < 2
-            and "slot.tm.request" in self.heard.speaks.get(name, ())
-            and self.heard.clocks.covers(name, known)
+            and "slot.tm.request" in self.facts.families.get(name, ())
+            and self.facts.clocks.covers(name, known)
             for name, process in self.run.processes.items()
         )
 

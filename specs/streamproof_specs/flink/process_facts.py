@@ -9,34 +9,34 @@ from streamproof_specs.flink.clocks import Clocks
 
 
 @dataclass(slots=True)
-class Heard:
+class ProcessFacts:
     """Collected once for all jobs of a run, because there may be as many jobs as lines."""
 
     clocks: Clocks
     received: set[tuple[str, str]] = field(default_factory=set)
     """The attempts received by TaskManagers, each with the process."""
-    speaks: dict[str, set[str]] = field(default_factory=dict)
+    families: dict[str, set[str]] = field(default_factory=dict)
     """The families of events of each process."""
     _works: dict[str, int] = field(default_factory=dict)
     _turns: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: FlinkRun) -> Heard:
+    def of(cls, run: FlinkRun) -> ProcessFacts:
         """The facts in all events of a run."""
-        heard = cls(Clocks.of(run.events))
+        facts = cls(Clocks.of(run.events))
         for event in run.events:
             args, process = event.args, event.process
             if event.event == "tm.submit":
-                heard.received.add((process, args["attempt"]))
+                facts.received.add((process, args["attempt"]))
             elif event.event == "tm.estjm":
-                heard._turns.setdefault(args["job"], {}).setdefault(process, event.seq)
-            if args.get("new") == "INITIALIZING" and (process, args.get("attempt")) in heard.received:
-                heard._works.setdefault(process, event.seq)
-            speaks = heard.speaks.setdefault(process, set())
-            speaks.add(event.event)
+                facts._turns.setdefault(args["job"], {}).setdefault(process, event.seq)
+            if args.get("new") == "INITIALIZING" and (process, args.get("attempt")) in facts.received:
+                facts._works.setdefault(process, event.seq)
+            families = facts.families.setdefault(process, set())
+            families.add(event.event)
             if args.get("new") == "FAILED":
-                speaks.add(f"{event.event} FAILED")
-        return heard
+                families.add(f"{event.event} FAILED")
+        return facts
 
     def begun(self, job: str) -> dict[str, int]:
         """The position in each TaskManager's log before which all tasks of a later job were received: its registration
