@@ -44,6 +44,7 @@ OPEN: Mapping[Engine, frozenset[str]] = {
             "failover-no-fence",
             "failover-early-release",
             "failover-no-topological-order",
+            "credit-credit-before-free",
         }
     ),
 }

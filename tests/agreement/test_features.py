@@ -12,7 +12,7 @@ import pytest
 from random_features import FORMS, Featured, featured, written
 from random_models import model_source
 from shares import share
-from streamproof import EvaluationError, Model, Native, SearchOptions, explore, prove
+from streamproof import EvaluationError, Model, Native, SearchOptions, explore
 from streamproof.agree import panel_engines
 from streamproof.certify.evidence import certify_search
 from streamproof.certify.proofs import certify_proof
@@ -21,7 +21,7 @@ from streamproof.exchange.itf import reading as itf_reading
 from streamproof.exchange.itf import writing as itf
 from streamproof.language.lower.sources import CallSite
 from streamproof.language.native.views import checked
-from streamproof.symbolic import Engine
+from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.goals import ENDLESS
 from streamproof.system import Interpreter, Kind, System, Verdict
 from streamproof.system.interpreter import with_derived

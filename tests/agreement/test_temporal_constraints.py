@@ -237,7 +237,9 @@ def test_spin_decides_alike(claim: str, tmp_path: Path) -> None:
         verify(system, "claim", trace)
 
 
-NESTED = [claim for claim, states in SHAPES.items() if states is not None and claim != "always(s.n != 2)"]
+PLAIN = ("always(s.n != 2)", "all(s.n < at or always(s.n != 2) for at in (0, 7))")
+"""The safety formulas that are ``[]`` of a condition on states, the second one by its first conjunct."""
+NESTED = [claim for claim, states in SHAPES.items() if states is not None and claim not in PLAIN]
 """TLC decides these on the fair behaviours that stay inside; here that is the one that stays in the first state."""
 
 

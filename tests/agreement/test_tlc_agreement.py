@@ -179,8 +179,10 @@ def test_every_variant_is_a_module_for_tlas_parser(jar: Path, tmp_path: Path, va
     for module in modules:
         assert module.is_file()
     done = subprocess.run([*command, *map(str, modules)], capture_output=True, text=True, check=True)
+    lines = (done.stdout + done.stderr).splitlines()
+    rest = [line for line in lines if not line.startswith(("Parsing file ", "Semantic processing of module "))]
     for said in ("rror", "arning", "Unknown", "Lexical", "abort"):
-        assert said not in done.stdout + done.stderr
+        assert said not in "\n".join(rest)
     assert done.stdout.count("Semantic processing of module") >= len(modules)
 
 
