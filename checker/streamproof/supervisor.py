@@ -28,7 +28,7 @@ LOOK = 0.2
 CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux: this process adopts orphaned descendants."""
 INTERRUPTED, MODEL, TOO_LARGE, SYSTEM, INCONCLUSIVE = 130, 150, 152, 153, 160
-"""Exit codes, equal to those of `system.errors`, which is not loaded here."""
+"""Exit codes, equal to those of `base.errors`, which is not loaded here."""
 
 
 def supervised(work: Callable[[], int]) -> int:

@@ -19,7 +19,7 @@ from runtime_region_judge import accepts
 from runtime_runs import EXAMPLES, example
 from shares import share
 from streamproof.conformance import judge
-from streamproof.conformance.found_runs import bindings_for
+from streamproof.conformance.found_runs import ALL, ValidationRequest, bindings_for, readings_under
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.failover_variants import MASTERS
@@ -143,6 +143,17 @@ def test_lies_about_regions_are_rejected(tmp_path: Path) -> None:
                 kinds[kind] += 1
     assert len(kinds) == 10
     assert kinds.total() > 60
+
+
+def test_the_events_for_the_default_model_have_the_name_of_the_run(tmp_path: Path) -> None:
+    """Also where they are read by its binding for the runtime's logs; those for another model state the model."""
+    outcome = Simulation(example("sales").job(), seed=7).run(100_000)
+    file = tmp_path / "run.ndjson"
+    file.write_text("".join(lines(outcome.entries)), encoding="ascii")
+    (readings,) = readings_under(file, ValidationRequest(model=ALL))
+    kinds = {reading.model: reading.kind for reading in readings}
+    assert (kinds.pop("failover"), len(kinds) >= 4) == ("", True)
+    assert all(kind == f".{model}" for model, kind in kinds.items())
 
 
 @pytest.mark.parametrize("name", share(STREAMING, 2))

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 SHARES = 30
-"""After so many pushes every long test has run."""
+"""Number of shares. Every long test has run after as many pushes of one commit each."""
 START = 600.0
 """Seconds after which no further long test is started."""
 LIMIT = 840.0
@@ -28,7 +28,7 @@ MOST_AGAIN = 20
 UNKNOWN = 5.0
 """Seconds that a long test without a measured duration is taken to need."""
 SINGLE = 10.0
-"""A case that takes at least so many seconds has a line of its own in the table."""
+"""Seconds from which a case has a line of its own in the table."""
 TABLE = Path(__file__).parents[1] / "durations.tsv"
 HEADER = "seconds\tcases\ttest\n"
 SECONDS_LEFT = pytest.StashKey[float]()

@@ -255,7 +255,7 @@ def test_strong_fairness_is_not_judged_on_a_whole_component() -> None:
 
 @pytest.mark.parametrize("fairness", [WEAK, STRONG])
 def test_steps_that_leave_without_fairness_are_owed_nothing(fairness: Fairness) -> None:
-    """Every state of the cycle has such a step, and the cycle takes the only instance that is owed a step."""
+    """Every state of the cycle has such a step, and the cycle takes the only instance with a fairness constraint."""
     turn, leave = move("turn", fairness, (0, 1), (1, 0)), move("leave", NONE, (0, 2), (1, 2))
     finding = explore(dial(turn, leave, leaves=Eventually(at(2)))).finding("leaves")
     assert finding.verdict is Verdict.VIOLATED

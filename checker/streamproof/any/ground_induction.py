@@ -1,7 +1,7 @@
 """Independent check of a parametric induction: at small sizes its claims are inductive, without quantifiers or axioms.
 
 At values of the free parameters, the claims of a proof, its rules and the initial condition are grounded by
-substitution alone (`system.ground`), so universal conditions are conjunctions and sums are additions. Then a solver
+substitution alone (`transform.ground`), so universal conditions are conjunctions and sums are additions. Then a solver
 searches for a state that satisfies all claims, and a rule that breaks one. Nothing from the proof about sums, indices
 and witnesses is used. The interpreter confirms a state before it counts.
 """

@@ -1,7 +1,7 @@
 """The grounding check: a parametric compilation, grounded at given sizes, equals the compilation at that size and
 native Python.
 
-A parametric proof uses rules that were lowered with symbolic numbers. Grounded by substitution alone (`system.ground`),
+A parametric proof uses rules that were lowered with symbolic numbers. Grounded by substitution alone (`transform.ground`),
 they must be equivalent to the rules lowered with concrete numbers: a solver searches for a state that distinguishes the
 two. Both must agree with the user's own functions executed as plain Python, without any symbolic value, on random
 states. The sizes are the small ones, every integer in the model's source with its neighbours, and some random ones.

@@ -167,7 +167,8 @@ def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReadi
         expect_recorded(path)
     found = [(name, binding, run) for name, binding in bindings for run in binding.runs(path)]
     several = len({name for name, *_ in found}) > 1
-    defaults = {model for model, binding in bindings if binding.default} if several else set[str]()
+    automatic = registered(requested=False).items() if several else ()
+    defaults = {model for model, entries in automatic if any(entry.load().default for entry in entries)}
     places: dict[tuple[str, str], list[RunReading]] = {}
     for name, binding, run in found:
         kind = f".{name}" if several and name not in defaults else ""
