@@ -110,6 +110,18 @@ class CleanupOfAllJobs(PartitionLifecycle, variant="cleanup-of-all-jobs"):
         self.delete(s, e, "LOST")
 
 
+class Discarding(PartitionLifecycle, variant="discarding"):
+    """As in Flink, an attempt may fail, be cancelled, or have to run again: the JobMaster discards what it has produced."""
+
+    @action(p="partitions", a="attempts")
+    def discard(self, s, p, a):
+        """The JobMaster does not count on the attempt any longer, and releases its partition."""
+        require(s.master[self.job_of[p]] == "RUNNING" and self.is_tracked(s, p, a))
+        self.send(s, self.job_of[p], s.location[p, a], Release(partition=p, attempt=a))
+        s.tracked[p] = "NONE"
+        self.restart_consumers(s, p, "READING")
+
+
 class Grace(PartitionLifecycle, variant="grace"):
     """With a grace period: the TaskExecutor keeps stored partitions for a while; a JobMaster that comes back gets them."""
 

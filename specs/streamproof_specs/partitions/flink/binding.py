@@ -19,6 +19,7 @@ from streamproof.conformance import Constraint, Event, Move, Observation, Plan, 
 from streamproof.conformance.flink import FlinkRun, Partition, problem_lines, read_run
 from streamproof_specs.failover.flink.binding import MASTER_EVENTS
 from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
+from streamproof_specs.partitions.flink import ways
 from streamproof_specs.partitions.flink.lines import PartitionExplainer
 from streamproof_specs.partitions.flink.recorded_machine import (
     MOST_SUBPARTITIONS,
@@ -204,10 +205,11 @@ class _Stores:
         counted = 0 if subparts > MOST_SUBPARTITIONS else subparts
         name = f"partition {first.args['pnum']} of {key[1][:8]} of attempt {key[2][-12:]}"
         reads = sum(e.event in ("part.request", "part.reqlocal", "net.partreq", "part.view") for e in lines)
-        system = partition_system(blocking, counted, 2 * reads)
+        # A power of two, so that partitions share machines.
+        system = partition_system(blocking, counted, 1 << reads.bit_length())
         reading = _Reading(self, process, blocking, counted, tuple(lines))
         wording = PartitionExplainer(name)
-        observations = delivered(filter(None, map(reading.observation, range(len(lines)))))
+        observations = delivered(ways.begun(filter(None, map(reading.observation, range(len(lines)))), ways.RUNNING))
         return Task(job, system, (Stream(observations),), explainer=wording)
 
 
@@ -240,21 +242,21 @@ class _Reading:
             case "part.view":
                 return self._view(at)
             case "part.consumed":
-                return Observation(event, ((Move("consume"),),))
+                return Observation(event, ways.consumed(self._has_ended(at)))
             case "part.subfinished" | "part.subreleased":
                 action = "fill" if event.event == "part.subfinished" else "free"
                 return Observation(event, ((Move(action, {"i": args["sub"]}),),) if self.counted else ((),))
             case "part.releasing":
                 return Observation(event, self._entered(at, ((Move("begin_release"),),)))
             case "part.released":
-                release = Move("release")
-                told = "part.releasing" in self.stores.speaks[self.process]
-                both = (Move("begin_release"), release)
-                return Observation(event, ((release,),) if told else self._entered(at, (both,)))
+                released = ways.released(self.blocking)
+                if "part.releasing" in self.stores.speaks[self.process]:
+                    return Observation(event, released)
+                return Observation(event, self._entered(at, ways.after(Move("begin_release"), released)))
             case "part.tmrelease":
                 return self._listed(at)
             case "tm.transition" if args["new"] in _ENDED:
-                return Observation(event, ((Move("finish" if args["new"] == "FINISHED" else "end"),),))
+                return Observation(event, ways.FINISHED if args["new"] == "FINISHED" else ((Move("show_ended"),),))
             case _:
                 return None
 
@@ -263,11 +265,10 @@ class _Reading:
         views = 0
         if not self.blocking and self.counted and "part.view" in self.stores.speaks[self.process]:
             views = _size(event)
-        request = Move("request", {"n": min(views, self.counted)})
-        ways: list[tuple[Move, ...]] = [(request,)]
+        served = ways.requested(self.blocking, min(views, self.counted))
         if not self.stores.explains(self.process):
-            ways = [(Move("ask"), request)]
-        return Observation(event, self._entered(at, tuple(ways)))
+            served = ways.after(Move("ask"), served)
+        return Observation(event, self._entered(at, served))
 
     def _view(self, at: int) -> Observation:
         """A view: by a request, or before the line "Registered" for a remote reader whose request came before."""
@@ -287,11 +288,15 @@ class _Reading:
         """Whether a line of a family comes after a line."""
         return any(e.event == family for e in self.lines[at:])
 
-    def _entered(self, at: int, ways: tuple[tuple[Move, ...], ...]) -> tuple[tuple[Move, ...], ...]:
+    def _has_ended(self, at: int) -> bool:
+        """Whether the producer has failed or was cancelled before a line."""
+        return any(e.event == "tm.transition" and e.args["new"] in ("CANCELED", "FAILED") for e in self.lines[:at])
+
+    def _entered(self, at: int, some: ways.Ways) -> ways.Ways:
         """A step under the lock, before which the partition was registered if the line about that comes later."""
         if self._is_to_come("part.registered", at):
-            return (*ways, *((Move("enter"), *way) for way in ways))
-        return ways
+            return (*some, *ways.after(Move("enter"), some))
+        return some
 
     def _listed(self, at: int) -> Observation:
         """A list of partitions to release; the last one, for the job, has all that were not listed before."""
@@ -299,7 +304,7 @@ class _Reading:
         if self.stores.lists(event, self.lines):
             reader = None if "job" in event.args or not self.blocking else self._reader(at)
             wrong = None if reader is None else f"the partition is to be released, but {reader} still reads it"
-            return Observation(event, ((Move("list_for_release"),),), impossible=wrong)
+            return Observation(event, ways.listed(self.blocking, "job" in event.args), impossible=wrong)
         if not self.blocking:
             return Observation(event)
 
@@ -343,16 +348,29 @@ def _gates(job: str, run: FlinkRun, events: Sequence[Event]) -> Iterator[Task]:
     """The input gates of attempts, by the logs of TaskManagers that are complete from their start."""
     lines: dict[tuple[str, str], list[Event]] = {}
     for event in events:
-        process = run.processes[event.process]
-        if event.event in ("gate.created", "gate.released") and process.started and len(process.files) < 2:
+        known = run.processes[event.process]
+        if event.event in ("gate.created", "gate.released") and known.started and len(known.files) < 2:
             lines.setdefault((event.process, event.args["attempt"]), []).append(event)
-    for (_, attempt), own in lines.items():
+    finished = {
+        (e.process, e.args["attempt"]) for e in events if e.event == "tm.transition" and e.args["new"] == "FINISHED"
+    }
+    for (process, attempt), own in lines.items():
         gates = max(sum(e.event == "gate.created" for e in own), *(e.args.get("gate", -1) + 1 for e in own))
         if gates <= MOST_SUBPARTITIONS:
-            moves = (Move("create") if e.event == "gate.created" else Move("close", {"i": e.args["gate"]}) for e in own)
-            observations = delivered(Observation(e, ((move,),)) for e, move in zip(own, moves, strict=True))
+            observations = delivered(ways.begun(_gate_lines(own, (process, attempt) in finished), ways.CONNECTED))
             wording = PartitionExplainer(f"an input gate of attempt {attempt[-12:]}")
             yield Task(job, gates_system(gates), (Stream(observations),), explainer=wording)
+
+
+def _gate_lines(own: Sequence[Event], finished: bool) -> Iterator[Observation]:
+    """The lines about the gates of an attempt, which has finished or failed."""
+    created = 0
+    for event in own:
+        if event.event == "gate.created":
+            yield Observation(event, (ways.gate_created(created),))
+            created += 1
+        else:
+            yield Observation(event, ways.gate_closed(event.args["gate"], finished))
 
 
 def _outputs(job: str, events: Sequence[Event]) -> Iterator[Task]:
@@ -371,10 +389,12 @@ def _outputs(job: str, events: Sequence[Event]) -> Iterator[Task]:
 
 def _output(event: Event) -> Observation | None:
     if event.event == "exec.discard":
-        return Observation(event, ((Move("discard"),),))
+        return Observation(event, ways.DISCARDED)
     if event.args["new"] == "DEPLOYING":
-        return Observation(event, ((Move("deploy"),),))
-    return Observation(event, ((Move("end"),),)) if event.args["new"] in _ENDED else None
+        return Observation(event, ways.DEPLOYED)
+    if event.args["new"] == "FINISHED":
+        return Observation(event, ways.OUTPUT_FINISHED)
+    return Observation(event, ((Move("show_ended"),),)) if event.args["new"] in _ENDED else None
 
 
 def _connections(run: FlinkRun, job: str) -> Iterator[Task]:
@@ -404,20 +424,20 @@ def _connection(event: Event) -> Observation:
     silent = bool(_SILENT.search(str(args.get("why", ""))))
     master = args.get("component") not in _MANAGERS
     match event.event:
+        case "jm.disconnect":
+            return Observation(event, (ways.disconnected(silent),))
         case "rm.register":
-            move = Move("register")
+            move = Move("show_registered")
         case "rm.slotregister":
             move = Move("add_slots" if args["what"] == "Registering" else "drop_slots")
         case "rm.close":
-            move = Move("close", {"silent": silent})
-        case "jm.disconnect":
-            move = Move("disconnect", {"silent": silent})
+            move = Move("show_closed", {"silent": silent})
         case "hb.recv":
             move = Move("answer")
         case "hb.mark":
             move = Move("mark")
         case _:
-            move = Move("lose", {"master": master})
+            move = Move("show_lost", {"master": master})
     return Observation(event, ((move,),))
 
 

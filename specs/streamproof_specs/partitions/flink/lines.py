@@ -17,9 +17,9 @@ _WHERE = {
 _SHOWN = {
     "show": "Registered ...",
     "begin_release": "... Releasing ...",
-    "release": "Released partition ...",
+    "show_released": "Released partition ...",
     "list_for_release": "Releasing Job Partitions [...]",
-    "discard": "Discarding the results produced by task execution ...",
+    "show_discarded": "Discarding the results produced by task execution ...",
 }
 
 
@@ -31,12 +31,13 @@ class PartitionExplainer:
 
     def why_not(self, move: Move, look: StateReader) -> str | None:
         """Why an action is disabled."""
+        kind = self.name.partition(" ")[0]
         match move.action:
-            case "deploy" | "end" | "discard" if self.name.startswith("attempt "):
+            case _ if kind == "attempt":
                 return f"{self.name} is {look('execution')}"
-            case "create" | "close" if self.name.startswith("an input gate"):
+            case _ if kind == "an":
                 return f"{self.name} is released that was not created, or a second time; {look('created')} were created"
-            case "register" | "add_slots" | "drop_slots" | "answer" | "mark" | "lose" | "close" | "disconnect":
+            case _ if kind == "TaskManager":
                 return self._connection(move, look)
             case "request" | "show" if look("stage") == "REGISTERED" and move.action == "show":
                 return f"{self.name} is registered a second time"
@@ -46,27 +47,27 @@ class PartitionExplainer:
                 return f"{self.name} is read, but its producer is {look('producer')}"
             case "view" | "grant" if look("stage") == "REGISTERED":
                 return f"a view of {self.name} is created without a request"
-            case "release" if look("stage") == "RELEASING":
+            case "show_released" if look("stage") == "RELEASING":
                 return f"{self.name} is released, but its producer has finished, and it was not listed for release"
             case "fill" | "free" if look("stage") != "NONE":
                 what = "finished" if move.action == "fill" else "released"
                 return f"subpartition {move.args['i']} of {self.name} is {what} a second time"
             case "list_for_release":
                 return f"{self.name} is to be released a second time"
-            case "consume" if look("stage") != "NONE":
+            case "show_consumed" if look("stage") != "NONE":
                 return f"{self.name} is consumed a second time, or stays until the JobMaster releases it"
             case "store" if look("stage") == "REGISTERED":
                 return f"the file of {self.name} is produced a second time, or after its producer has ended"
-            case "finish" | "end":
+            case "show_finished" | "show_ended":
                 return f"the producer of {self.name} is {look('producer')}"
             case _:
                 return f"{self.name} {_WHERE[look('stage')]}"
 
     def _connection(self, move: Move, look: StateReader) -> str:
         match move.action:
-            case "close" if look("manager") == "OPEN":
+            case "show_closed" if look("manager") == "OPEN":
                 return f"the connection to {self.name} is closed for want of heartbeats, but no line says that they are lost"
-            case "disconnect":
+            case "show_disconnected":
                 return f"{self.name} is disconnected for want of heartbeats, but no line says that they are lost"
             case "add_slots" | "drop_slots" if look("manager") != "UNKNOWN":
                 return f"the slots of {self.name} are {'known already' if look('slots') else 'not known'}"
