@@ -16,6 +16,7 @@ COUNTS = {
     None: (130760, 869803, 42),
     "barrier-passes": (165002, 1094091, 41),
     "doubled-credit": (155794, 1041639, 42),
+    "flink": (286318, 1990297, 43),
     "unpaid": (434638, 3017748, 41),
 }
 """Distinct states, generated states and depth."""
@@ -48,3 +49,12 @@ def test_the_properties_hold_in_every_mode(parameters: dict[str, Any], never: se
     result = explore(SPEC.system(None, **parameters))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert set(result.coverage.never) == never
+
+
+def test_the_properties_hold_with_the_calls_that_are_rare_in_flink() -> None:
+    """Also without exclusive buffers, and if a request to cancel may come before the release; recorded channels are followed
+    by these rules."""
+    for parameters in ({"late_release": True, "produced": 1}, {"exclusive": 0, "produced": 1}, BATCH):
+        result = explore(SPEC.system("flink", **parameters))
+        assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+        assert not {"refuse", "retrigger_request"} & set(result.coverage.never)

@@ -233,6 +233,11 @@ def _lines(validation: Validation, *, explain: bool) -> Iterator[Line]:
         yield from _by_model(validation.verdicts, shown)
     else:
         yield line(f"{_counted(shown)}: ", _answers(shown))
+    for machine in dict.fromkeys(machine for verdict in shown for machine in verdict.machines):
+        related = machine.kind != "not related"
+        yield line(
+            StyledText("followed by ", "faint"), StyledText(machine.text, "faint" if related else "failed"), hang=4
+        )
 
 
 def _by_model(verdicts: Sequence[RunVerdict], shown: Sequence[RunVerdict]) -> Iterator[Line]:

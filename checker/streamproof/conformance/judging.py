@@ -10,6 +10,7 @@ from streamproof.conformance.binding import Plan, Task, Unit
 from streamproof.conformance.event import Event
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
+from streamproof.conformance.relation import Relation, relation_of
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
 from streamproof.conformance.tracker import Tracker
 from streamproof.system import StreamproofError
@@ -33,6 +34,7 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
                 case.trace,
                 model,
                 "inconclusive",
+                machines=_machines(case, model),
                 unit=plan.unit,
                 title=case.title,
                 history=case.history,
@@ -43,6 +45,12 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
         ).verdict()
         for case in plan.cases
     ]
+
+
+def _machines(case: Unit, model: str) -> tuple[Relation, ...]:
+    """The machines that follow the case, each once, with their relations to the model."""
+    followed = [task.system for task in case.tasks if task.system.actions or task.grounding is not None]
+    return tuple(dict.fromkeys(relation_of(system, model) for system in followed))
 
 
 class _CaseJudge:

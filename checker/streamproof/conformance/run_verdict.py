@@ -15,6 +15,7 @@ from streamproof.base.errors import Exit
 from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.history import JobHistory
+from streamproof.conformance.relation import Relation, weakest
 from streamproof.system import State, System
 
 SCHEMA: Final = "streamproof.verdict/1"
@@ -244,6 +245,8 @@ class RunVerdict:
     findings: tuple[RunFinding, ...] = ()
     history: JobHistory | None = None
     behaviours: int | None = None
+    machines: tuple[Relation, ...] = ()
+    """The machines that followed the case, with their relations to the model; none if no machine did."""
     unrecorded: bool = False
     """Whether the run has records of another model, and none of this one: the verdict says nothing about the run."""
     exit_code: Exit = Exit.SYSTEM
@@ -259,6 +262,9 @@ class RunVerdict:
             "trace": self.trace,
             "unit": self.unit,
             "model": self.model,
+            "machine": ", ".join(machine.machine for machine in self.machines) or None,
+            "relation": weakest(self.machines),
+            "machines": [machine.record() for machine in self.machines],
             "variant": followed.variant if followed else None,
             "parameters": dict(followed.parameters) if followed else {},
             "verdict": self.answer,

@@ -49,7 +49,7 @@ VERDICT_TYPES: dict[str, pa.DataType] = {
     "model_actions": _TEXTS,
     "recoveries": pa.list_(pa.struct({**_RECOVERY, "number": _COUNT, "size": _COUNT})),
     "rejection": pa.struct(_REJECTION),
-    **dict.fromkeys(("findings", "history", "digest"), _TEXT),
+    **dict.fromkeys(("findings", "history", "machine", "relation", "digest"), _TEXT),
 }
 """One verdict record. `findings` are their kinds, `history` is JSON text (see `history_row`), and `digest` is independent of
 the order of keys."""
@@ -122,6 +122,8 @@ def verdict_row(data: object) -> tuple[Any, ...]:
         optional(_REJECTED)(rejection, "rejection"),
         ", ".join(_kind(item) for item in as_list(given.get("findings"), "findings")) or None,
         history_row(given),
+        optional(as_text)(given.get("machine"), "machine"),
+        optional(as_text)(given.get("relation"), "relation"),
         hashlib.sha256(_json(given).encode()).hexdigest(),
     )
 

@@ -40,7 +40,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             **_columns(_TIME, "first_ts", "last_ts"),
             **_columns(_TEXT, "rejected_kind", "rejected_event", "rejected_file"),
             "rejected_line": _COUNT,
-            **_columns(_TEXT, "rejected_message", "findings"),
+            **_columns(_TEXT, "rejected_message", "findings", "machine", "relation"),
         },
         "events": {**_columns(_TEXT, "run", "process", "event"), "count": _COUNT},
         "actions": {**_columns(_TEXT, "run", "model", "action"), "count": _COUNT},
@@ -214,7 +214,7 @@ def _runs(events: DataFrame, verdicts: DataFrame) -> DataFrame:
     )
     total = "aggregate(transform({0}, x -> x.{1}), 0L, (a, b) -> a + b)"
     results = verdicts.select(
-        *CHECK, "verdict", "reason", "findings",
+        *CHECK, "verdict", "reason", "findings", "machine", "relation",
         *(F.col(name).alias(f"events_{name}") for name in ("read", "matched", "ignored", "unknown")),
         F.expr(total.format("actions", "count")).alias("actions"),
         F.size("recoveries").alias("recoveries"),

@@ -52,6 +52,8 @@ class RunCoverage:
     """Actions of one model against the runs validated against it. `runs` is empty if there are too many."""
 
     model: str
+    followed: tuple[str, ...]
+    """The machines that followed the runs, with their relations to the model."""
     checked: int
     runs: tuple[str, ...]
     rows: tuple[CoverageRow, ...]
@@ -147,9 +149,12 @@ def _sum(table: pa.Table, column: str) -> int:
 
 def _coverage(tables: Mapping[str, pa.Table]) -> tuple[RunCoverage, ...]:
     checked: dict[str, set[str]] = defaultdict(set)
-    for row in tables["runs"].select(["model", "run"]).to_pylist():
+    followed: dict[str, set[str]] = defaultdict(set)
+    for row in tables["runs"].select(["model", "run", "machine", "relation"]).to_pylist():
         if row["model"]:
             checked[row["model"]].add(row["run"])
+        if row["machine"]:
+            followed[row["model"]].add(f"{row['machine']} ({row['relation']})")
     by_model: dict[str, list[Row]] = defaultdict(list)
     for row in tables["coverage"].to_pylist():
         by_model[row["model"]].append(row)
@@ -163,7 +168,7 @@ def _coverage(tables: Mapping[str, pa.Table]) -> tuple[RunCoverage, ...]:
             )
             for row in sorted(actions, key=lambda row: (-row["runs"], -row["count"], row["action"]))
         ]
-        answer.append(RunCoverage(model, len(checked[model]), tuple(runs), tuple(rows)))
+        answer.append(RunCoverage(model, tuple(sorted(followed[model])), len(checked[model]), tuple(runs), tuple(rows)))
     return tuple(answer)
 
 

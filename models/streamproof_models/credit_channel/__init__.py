@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from streamproof_models.credit_channel.channel import BarrierPasses, Channel, CreditChannel, DoubledCredit, Unpaid
 from streamproof_models.credit_channel.messages import BLOCKING, DATA, DATA_TYPES, PRIORITY, TIMEOUTABLE
+from streamproof_models.credit_channel.rare_calls import Flink, RareCalls
 
 __all__ = [
     "BLOCKING",
@@ -29,5 +30,7 @@ __all__ = [
     "Channel",
     "CreditChannel",
     "DoubledCredit",
+    "Flink",
+    "RareCalls",
     "Unpaid",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import lemma
-from streamproof_models.credit_channel import PRIORITY
+from streamproof_models.credit_channel import PRIORITY, TIMEOUTABLE
 
 
 def is_data(m, x):
@@ -112,9 +112,11 @@ def numbers_conserved(m, s):
 
 @lemma
 def received_are_numbered(m, s):
-    """Every message received and not taken has a number."""
-    blocking = int(s.received_blocking_event is not None)
-    return len(s.received_buffers) + len(s.received_priority_buffers) + blocking <= s.expected_sequence_number
+    """Every message received and not taken has a number; the announcement of a barrier has that of the barrier."""
+    ordered = len(s.received_buffers) + int(s.received_blocking_event is not None)
+    urgent, received = len(s.received_priority_buffers), s.expected_sequence_number
+    alone = TIMEOUTABLE in m.data_types or ordered + urgent <= received
+    return alone and ordered <= received and urgent <= received
 
 
 @lemma

@@ -26,6 +26,7 @@ from streamproof.language.declare.declarations import (
     wrong_values,
 )
 from streamproof.language.declare.model import RESERVED, Model, marked
+from streamproof.language.declare.origin import compiled_from
 from streamproof.language.declare.primitives import MARK, StateMark
 from streamproof.language.declare.variables import Decl
 from streamproof.language.lower.model_reader import Reader, deep
@@ -78,7 +79,7 @@ def compile_model(
                     loc=decl.loc,
                     remedy="declare a Range, or prove what must hold: streamproof prove, for temporal properties with --rank",
                 )
-        return _constrained(reader.run(tuple(properties), termination), reader)
+        return compiled_from(_constrained(reader.run(tuple(properties), termination), reader), model)
 
 
 def compile_unbounded(

@@ -13,6 +13,7 @@ from typing import Any
 
 from streamproof.base.records import replace
 from streamproof.language.declare.model import Model, marked
+from streamproof.language.declare.origin import compiled_from
 from streamproof.language.declare.primitives import ActionMark
 from streamproof.language.lower.domains import Domains
 from streamproof.language.lower.model_reader import Reader, deep
@@ -41,13 +42,14 @@ class Rules:
         self._numbers = {name: self._ranges(mark) for name, (mark, _) in self._rules.items()}
         self._lowered: dict[tuple[str, _Args], tuple[Instance, ...]] = {}
         self._ground: dict[tuple[str, _Args], tuple[Instance, ...]] = {}
-        self.system = System(
+        system = System(
             name=type(model).title(),
             variables=tuple(Variable(n, d.sort, d.first, d.loc) for n, d in self._reader.declarations.items()),
             actions=(),
             parameters=model.settings(),
             variant=type(model).variant,
         )
+        self.system = compiled_from(system, model)
 
     @property
     def actions(self) -> tuple[str, ...]:

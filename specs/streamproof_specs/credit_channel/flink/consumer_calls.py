@@ -34,13 +34,15 @@ def _request(r: Reading, call: Call) -> list[Effect]:
 
 def _retrigger(r: Reading, call: Call) -> list[Effect]:
     again = Move("retrigger_request")
-    return call.effect((again,), (REFUSED, again))
+    return call.effect((again,), (REFUSED, again), (Move("request_answered"),))
 
 
 def _request_buffer(r: Reading, call: Call) -> list[Effect]:
-    none = call.record.event.args.get("got") is False
-    move = Move("request_buffer_after_release" if none else "request_buffer")
-    return call.effect((move,), requires_before=_ARRIVES)
+    if call.record.event.args.get("got") is not False:
+        return call.effect((Move("request_buffer"),), requires_before=_ARRIVES)
+    # The message for which a buffer was requested before may have been dropped, which leaves no record.
+    none = Move("request_buffer_after_release")
+    return call.effect((none,), (Move("discard"), none), requires_before=_ARRIVES)
 
 
 def _receive(r: Reading, call: Call) -> list[Effect]:

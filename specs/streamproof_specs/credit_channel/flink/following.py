@@ -40,7 +40,7 @@ UNRECORDED = "no process recorded the calls of credit-based flow control; start 
 def channel_rules(exclusive: int, pipelined: bool, threads: int, release_recorded: bool) -> Rules:
     """The machine of a channel with a number of exclusive buffers and threads."""
     return Rules(
-        RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, release_recorded=release_recorded)
+        RecordedChannel(exclusive=exclusive, pipelined=pipelined, threads=threads, late_release=not release_recorded)
     )
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from streamproof import action, require
-from streamproof_models.credit_channel import DATA_TYPES, PRIORITY, TIMEOUTABLE, Channel
+from streamproof_models.credit_channel import DATA_TYPES, RareCalls
 
 AMPLE = 1 << 40
 """Larger than any number in a record."""
 
 
-class RecordedChannel(Channel):
+class RecordedChannel(RareCalls):
     """A channel whose pool and task are unrestricted. Some of its calls leave no record."""
 
     name = "credit_channel"
 
     produced: int = AMPLE
     threads: int = 4
-    release_recorded: bool = True
-    """Whether the record contains the release of the input channel."""
 
     def setup(self) -> None:
         """Numbers have any size."""
@@ -33,52 +31,9 @@ class RecordedChannel(Channel):
         return self.exclusive + self.produced
 
     @action
-    def refuse(self, s: Any) -> None:
-        """The PartitionRequest arrives before the partition exists, and fails (Flink 1.17), which leaves no record."""
-        require(s.partition_requests > 0 and not s.in_all_readers)
-        s.partition_requests -= 1
-
-    @action
-    def retrigger_request(self, s: Any) -> None:
-        """The consumer was notified that the partition does not exist, and repeats its request. If only one request has
-        left a record it may be this one, and the reader may already exist."""
-        require(s.exclusive_requested and not s.channel_released)
-        require(s.partition_requests == 0 and s.expected_sequence_number == 0)
-        if not s.in_all_readers and not s.reader_released:
-            s.partition_requests = 1
-
-    def cancel(self, s: Any) -> None:
-        """Also before the request has arrived, and before the release if that is not recorded."""
-        require(s.reader_created or s.partition_requests == 0)
-        require(s.channel_released or not self.release_recorded)
-        require(s.cancel_requests <= len(s.responses))
-        s.cancel_requests += 1
-        s.in_available_readers = False
-
-    def request_buffer_after_release(self, s: Any) -> None:
-        """The message for which a buffer was requested before may have been dropped, which leaves no record."""
-        if s.buffer_requested:
-            require(len(s.responses) > 1)
-            s.buffer_requested = False
-        super().request_buffer_after_release(s)
-
-    def on_buffer(self, s: Any, size: int) -> None:
-        """A barrier that may time out is announced by a priority event with its number."""
-        require(len(s.responses) > 0)
-        times_out = s.responses.head.data_type == TIMEOUTABLE
-        super().on_buffer(s, size)
-        if times_out:
-            number = s.expected_sequence_number - 1
-            announcement = {"sequence_number": number, "data_type": PRIORITY, "size": size, "exclusive": False}
-            s.received_priority_buffers.push(announcement)
-
-    @action
-    def poll_timed_out(self, s: Any) -> None:
-        """A barrier that has timed out overtakes what was received before it."""
-        require(len(s.received_priority_buffers) == 0)
-        require(s.received_blocking_event is not None and s.received_blocking_event.data_type == TIMEOUTABLE)
-        s.received_blocking_event = None
-        s.blocking_event = "POLLED"
+    def request_answered(self, s: Any) -> None:
+        """A request is repeated that the producer has recorded already: of the requests only one has left a record."""
+        require(s.reader_created and not s.channel_released and s.expected_sequence_number == 0)
 
 
 class OutlinedChannel(RecordedChannel):

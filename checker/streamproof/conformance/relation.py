@@ -1,0 +1,112 @@
+"""The relation of the machine that follows a log to the model that the verdict names.
+
+Only `same` and `refines` let an accepted log say something about the model. The relation is computed from the classes: no
+binding states it. That a subclass only adds to its model, or restricts it, and that each refinement holds, is shown by
+tests of the machines.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal
+
+from streamproof.base.records import dataclass
+from streamproof.language.declare.model import Model, marked
+from streamproof.language.declare.origin import model_of
+from streamproof.language.declare.primitives import ActionMark, RefinementMark
+from streamproof.model_registry import find, is_registered
+from streamproof.system import System
+
+Kind = Literal["same", "refines", "not related"]
+
+KINDS: Final[tuple[Kind, ...]] = ("same", "refines", "not related")
+"""The possible relations, strongest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What is known of the `machine` that was followed and of `model`, both by name.
+
+    `same`: the machine is the model, or a variant of it, or its rules are those of a class `rules` from which the model or
+    variant inherits, too. The machine has functions of its own in place of those in `overrides`, and the actions in `adds`
+    besides; the model has its own in place of `restricts`. `refines`: the machine claims a refinement. `not related`: an
+    accepted log says nothing about the model.
+    """
+
+    machine: str
+    model: str
+    kind: Kind
+    rules: str | None = None
+    overrides: tuple[str, ...] = ()
+    adds: tuple[str, ...] = ()
+    restricts: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The relation in words."""
+        verb = {"same": "has the rules of", "refines": "refines", "not related": "is not related to"}[self.kind]
+        return f"{self.machine}, which {verb} {self.model}"
+
+    def record(self) -> dict[str, Any]:
+        """As plain data for verdict records."""
+        return {
+            "machine": self.machine,
+            "model": self.model,
+            "relation": self.kind,
+            "rules": self.rules,
+            "overrides": list(self.overrides),
+            "adds": list(self.adds),
+            "restricts": list(self.restricts),
+        }
+
+
+def relation_of(system: System, model: str) -> Relation:
+    """The relation of the machine that a system was compiled from to a registered model, or its variant that is nearest, or
+    else to another model that the machine is; without such a model, to itself."""
+    machine = model_of(system)
+    if machine is None:
+        return Relation(system.name, model, "not related" if is_registered(model) else "same")
+    if not is_registered(model):
+        return relation(machine, machine)
+    models = [find(name).spec.model for name in (model, machine.title()) if is_registered(name)]
+    found = [relation(machine, one) for base in models for one in (base, *base.variants.values())]
+    return min(found, key=lambda r: (KINDS.index(r.kind), len(r.overrides) + len(r.adds)))
+
+
+def relation(machine: type[Model], model: type[Model]) -> Relation:
+    """The relation of a machine to a model, or to a variant of a model."""
+    names = machine.__name__, model.title() if model.variant is None else f"{model.title()} ({model.variant})"
+    shared = next(c for c in machine.__mro__ if issubclass(model, c))
+    rules = _actions(shared)
+    if rules:
+        own = _overrides(machine, shared), sorted(_actions(machine) - rules), _overrides(model, shared)
+        return Relation(*names, "same", shared.__name__, *map(tuple, own))
+    return Relation(*names, "refines" if model in _refined(machine) else "not related")
+
+
+def weakest(relations: Iterable[Relation]) -> Kind | None:
+    """The weakest relation of several; None if there is none."""
+    return max((r.kind for r in relations), key=KINDS.index, default=None)
+
+
+def _actions(machine: type) -> set[str]:
+    marks = marked(machine) if issubclass(machine, Model) else {}
+    return {name for name, (mark, _) in marks.items() if isinstance(mark, ActionMark)}
+
+
+def _overrides(machine: type[Model], base: type[Model]) -> Iterator[str]:
+    """The functions of a base class that a machine has its own of, but for those that declare its state and domains."""
+    own = machine.__mro__[: machine.__mro__.index(base)]
+    for name in dict.fromkeys(name for cls in own for name in vars(cls)):
+        function = getattr(base, name, None)
+        declares = name in ("__init__", "setup", "state")
+        if isinstance(function, types.FunctionType) and function is not getattr(machine, name) and not declares:
+            yield name
+
+
+def _refined(machine: type[Model]) -> Iterator[type[Model]]:
+    """The models, and variants of models, that a machine claims to refine."""
+    for mark, _ in marked(machine).values():
+        if isinstance(mark, RefinementMark):
+            yield mark.model if mark.variant is None else mark.model.variants[mark.variant]
