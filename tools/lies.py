@@ -66,7 +66,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.machine or MACHINES:
             machine = MACHINES[name]
-            runs = given.runs or _recorded(machine, Path(scratch))
+            runs = given.runs or recorded_runs(machine, Path(scratch))
             most = given.most if given.most or given.runs else 1
             found: list[Any] = []
             for folder in runs:
@@ -80,7 +80,7 @@ def main() -> None:
             print(f"{name}\n\n{shown}\n", flush=True)
 
 
-def _recorded(machine: ModuleType, scratch: Path) -> list[Path]:
+def recorded_runs(machine: ModuleType, scratch: Path) -> list[Path]:
     """The runs of a machine: simulated ones of the runtime, or those in the data of the tests."""
     if machine is runtime_lies:
         return runtime_lies.recorded(scratch)

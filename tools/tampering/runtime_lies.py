@@ -242,14 +242,14 @@ def machines(run: Path) -> tuple[str, ...]:
     records: Records = [json.loads(line) for line in run.read_text(encoding="ascii").splitlines()]
     found = []
     for model in MACHINES:
-        by, answer, message = _answer(records, [model])
+        by, answer, message = answer_of(records, [model])
         if answer in ("rejected", "error"):
             raise ValueError(f"{run}: {by} does not accept the log: {message}")
         found += [model] if answer == "accepted" else []
     return tuple(found)
 
 
-def _answer(records: Records, models: Iterable[str]) -> tuple[str, str, str]:
+def answer_of(records: Records, models: Iterable[str]) -> tuple[str, str, str]:
     """The first of some machines that does not accept a log, its answer and message."""
     with tempfile.TemporaryDirectory() as scratch:
         for model in models:
@@ -266,7 +266,7 @@ def _answer(records: Records, models: Iterable[str]) -> tuple[str, str, str]:
 def outcome(run: Path, edit: Edit) -> Outcome:
     """What the machines say about an edit; those of slots, or all the others: neither reads the events of the other."""
     models = [m for m in machines(run) if (m == "slot_pool") == edit.is_of_slots]
-    return Outcome(edit.kind, edit.what, *_answer(edit.records, models))
+    return Outcome(edit.kind, edit.what, *answer_of(edit.records, models))
 
 
 def reason(kind: str) -> str:
