@@ -84,7 +84,9 @@ def discover(inputs: Sequence[Path], *, without: Path | None = None) -> Inputs:
                 damaged.append(problem)
                 at = f"line {problem.loc.line}: " if problem.loc else ""
                 shown = path.encode(errors="backslashreplace").decode()
-                found = Skipped(shown, at + problem.message.removeprefix(f"{path}: "))
+                place, _, reason = problem.message.removeprefix(path).partition(": ")
+                known = problem.message.startswith(path)
+                found = Skipped(shown + place if known else shown, at + (reason if known else problem.message))
             if isinstance(found, Source):
                 sources[key] = found
             elif explicit and found.reason != _EMPTY:
@@ -282,9 +284,10 @@ def _expect_verdict(source: Source) -> None:
             verdict_row(record.data)
             return
         except BadRecord as bad:
-            problem = problem or str(bad)
+            place = f", verdicts[{record.position}]" if source.form == "document" and record.position >= 0 else ""
+            problem = problem or f"{place}: {bad}"
     if problem:
-        raise InputError(f"{source.path}: {problem}", remedy="none of the first records is a verdict")
+        raise InputError(f"{source.path}{problem}", remedy="none of the first records is a verdict")
 
 
 def _parquet(path: str, size: int) -> Source | Skipped:
