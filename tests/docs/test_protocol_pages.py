@@ -29,6 +29,7 @@ PAGES = {
     "shared_slot": "bugbench.md",
     "slot_owners": "protocols/slots.md",
     "slot_pool": "protocols/slots.md",
+    "slot_views": "protocols/slots.md",
     "task_attempt": "how-to-validate-flink.md",
 }
 """The pages of models that share one, below docs/; any other model has a page of its own name under docs/protocols/."""

@@ -14,7 +14,7 @@ from streamproof.model_registry import find
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "partition-lifecycle.md": ("partition_lifecycle", "partition_counts"),
-    "slots.md": ("slots", "slot_owners", "slot_pool"),
+    "slots.md": ("slots", "slot_owners", "slot_pool", "slot_views"),
     "regions.md": ("regions",),
     "compositions.md": ("lifecycle_failover", "region_slots", "baton_channels"),
 }

@@ -16,9 +16,10 @@ time-out may happen at any time; time-outs, lost messages and lost connections a
 from __future__ import annotations
 
 from streamproof import WEAK, Array, Bool, Enum, Model, Range, State, action, require
+from streamproof_models.slots.rules import SlotRules
 
 
-class SlotPool(Model):
+class SlotPool(SlotRules, Model):
     """The allocations of one job: each has a state at the ResourceManager, at the TaskExecutor, and at the JobMaster."""
 
     name = "slot_pool"
@@ -62,8 +63,6 @@ class SlotPool(Model):
     """The TaskExecutor's heartbeats have its slot report."""
     releases_idle = True
     """The JobMaster releases slots that it does not require."""
-    waits_for_tasks = True
-    """A slot with a task is RELEASING until the task has stopped."""
 
     def state(self):
         """Nothing is required, and no slot is allocated."""
@@ -100,17 +99,9 @@ class SlotPool(Model):
         require(s.failures_left > 0)
         s.failures_left -= 1
 
-    def free_slot(self, s, a):
-        """`freeSlotInternal`: the slot is free, or RELEASING until its task has stopped."""
-        if s.te[a] != "ABSENT":
-            if s.task[a] and self.waits_for_tasks:
-                s.te[a] = "RELEASING"
-            else:
-                self.remove_slot(s, a)
-
     def remove_slot(self, s, a):
-        """The slot is free; the ResourceManager is notified."""
-        s.te[a] = "ABSENT"
+        """Its resources are free, and the ResourceManager is notified."""
+        super().remove_slot(s, a)
         s.free_slots += 1
         s.available[a] = True
         self.cancel_timer(s, a)
@@ -125,8 +116,7 @@ class SlotPool(Model):
     @action(a="allocations", fairness=WEAK)
     def receive_request(self, s, a):
         """`allocateSlot`: a slot is allocated if there is one."""
-        require(s.request[a])
-        s.request[a] = False
+        super().receive_request(s, a)
         if s.slot_report[a] == "HAS_NOT":
             s.slot_report[a] = "BEFORE"
         if s.free_slots > 0:
@@ -139,13 +129,13 @@ class SlotPool(Model):
     @action(a="allocations", fairness=WEAK)
     def offer(self, s, a):
         """`offerSlotsToJobManager`: an allocated slot is offered."""
-        require(s.te[a] == "ALLOCATED" and s.offers[a] == 0 and s.answer[a] == "NONE")
+        require(self.is_offered(s, a) and s.offers[a] == 0 and s.answer[a] == "NONE")
         s.offers[a] += 1
 
     @action(a="allocations")
     def offer_again(self, s, a):
         """An offer without an answer in time is repeated. The answer to the first one is ignored."""
-        require(s.te[a] == "ALLOCATED" and s.offers[a] + int(s.answer[a] != "NONE") == 1)
+        require(self.is_offered(s, a) and s.offers[a] + int(s.answer[a] != "NONE") == 1)
         self.happens(s)
         s.offers[a] += 1
         if self.discards_stale:
@@ -158,7 +148,7 @@ class SlotPool(Model):
         require(not self.in_order or (s.held[a] != "BEFORE" and s.free[a] != "BEFORE"))
         if s.answer[a] == "REJECTED":
             self.free_slot(s, a)
-        elif s.te[a] in ("ALLOCATED", "ACTIVE"):
+        elif self.may_be_active(s, a):
             s.te[a] = "ACTIVE"
             self.cancel_timer(s, a)
         elif self.fails_slots:
@@ -220,8 +210,7 @@ class SlotPool(Model):
         self.happens(s)
         s.jm[a] = "ABSENT"
         s.task[a] = False
-        if s.te[a] == "ACTIVE":
-            s.te[a] = "ALLOCATED"
+        self.close_connection(s, a)
         self.cancel_timer(s, a)
         s.offers[a] = 0
         s.answer[a] = "NONE"
@@ -281,21 +270,24 @@ class SlotPool(Model):
     @action(a="allocations", fairness=WEAK)
     def reserve(self, s, a):
         """A request gets a free slot."""
-        require(s.jm[a] == "FREE" and s.required > self.count(s.jm, "RESERVED"))
-        s.jm[a] = "RESERVED"
+        waits = s.required > self.count(s.jm, "RESERVED")
+        super().reserve(s, a)
+        require(waits)
 
     @action(a="allocations", fairness=WEAK)
     def deploy(self, s, a):
         """A task is deployed into the slot."""
-        require(s.jm[a] == "RESERVED" and s.te[a] == "ACTIVE" and not s.task[a])
-        s.task[a] = True
+        is_empty = not s.task[a]
+        super().deploy(s, a)
+        self.receive_task(s, a)
+        require(is_empty)
 
     @action(a="allocations")
     def finish(self, s, a):
         """The task ends; its slot is free, and no longer required."""
-        require(s.task[a] and s.jm[a] == "RESERVED" and s.te[a] == "ACTIVE")
-        s.task[a] = False
-        s.jm[a] = "FREE"
+        self.end_task(s, a)
+        self.free_reserved(s, a)
+        require(s.te[a] == "ACTIVE")
         s.required -= 1
 
     @action(a="allocations")
@@ -331,19 +323,17 @@ class SlotPool(Model):
 
     def is_unused(self, s, a):
         """Whether nothing refers to an allocation id."""
-        views = s.rm[a] == "UNUSED" and s.te[a] == "ABSENT" and s.jm[a] == "ABSENT"
         to_rm = s.ack[a] == "NONE" and not s.available[a] and s.slot_report[a] == "NONE"
         to_jm = s.offers[a] == 0 and not s.fail[a]
         to_te = s.answer[a] == "NONE" and s.held[a] == "NONE" and s.free[a] == "NONE" and s.timer[a] == "NONE"
-        return views and to_rm and to_jm and to_te and not s.request[a]
+        return self.has_no_view(s, a) and to_rm and to_jm and to_te and not s.request[a]
 
     @action(a="allocations", fairness=WEAK)
     def start_allocation(self, s, a):
         """`allocateSlot`: the requirements exceed the allocations, and by the ResourceManager's count there is a slot."""
         taken = sum(int(x != "UNUSED") for x in s.rm)
-        require(self.is_unused(s, a) and s.declared > taken and taken < self.slots)
-        s.rm[a] = "PENDING"
-        s.request[a] = True
+        super().start_allocation(s, a)
+        require(s.declared > taken and taken < self.slots)
 
     @action(a="allocations", fairness=WEAK)
     def receive_ack(self, s, a):

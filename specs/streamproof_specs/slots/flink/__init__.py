@@ -1,1 +1,1 @@
-"""Slot allocations in Flink's logs: `binding.py` plans, `gather.py` collects, `recorded_machine.py` has the machines."""
+"""Slot allocations in Flink's logs: `binding.py` plans, `gather.py` collects, `recorded_machine.py` names the machine."""

@@ -1,7 +1,7 @@
 """The binding of Flink's logs to slot allocation: every allocation id of a job is followed through its own machine.
 
-The machine (`recorded_machine.py`) has the views of `slot_pool` for one allocation, as far as logs show them. The
-ResourceManager, the JobMaster and each TaskManager write streams of their own, whose clocks are not compared.
+The machine is `slot_views` with one allocation. The ResourceManager, the JobMaster and each TaskManager write streams of
+their own, whose clocks are not compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streamproof_specs.slots.flink.delivered import Delivered
 from streamproof_specs.slots.flink.gather import SlotLines, gather
 from streamproof_specs.slots.flink.lines import HIDDEN_WITHOUT, SlotExplainer
 from streamproof_specs.slots.flink.logical_slots import logical_slots
-from streamproof_specs.slots.flink.recorded_machine import OF_JM, OF_RM, OF_TE, slot_system
+from streamproof_specs.slots.flink.recorded_machine import OF_JM, OF_RM, OF_TASKS, OF_TE, slot_system
 
 SAMPLED = 4
 """Minimum number of missing lines at DEBUG that distinguishes a sample from a single removed or changed line."""
@@ -190,25 +190,28 @@ class _Slots:
         elif len(self._masters) > 1:
             hidden |= {"forget"}
         if not watched:
-            hidden |= OF_TE
+            hidden |= OF_TE - OF_TASKS
         known = [e for part in (rm, jm, te) for es in part.values() for e in es]
         streams = [
             Stream(self._seen(wording, es), actions, self._ends(process, known))
             for part, actions in ((rm, OF_RM), (jm, OF_JM), (te, OF_TE))
             for process, es in part.items()
         ]
-        return Task(self.job, slot_system(), tuple(streams), frozenset(hidden), wording)
+        offers = sum(e.event == "slot.tm.offer" for es in te.values() for e in es)
+        return Task(self.job, slot_system(offers), tuple(streams), frozenset(hidden), wording)
 
     def _seen(self, wording: SlotExplainer, events: Sequence[Event]) -> list[Observation]:
         found: list[Observation] = []
         inside = set[str]()
         for event in events:
             wrong = self._wrong.get((event.process, event.seq))
-            found.append(wording.line(event, len(inside)) if wrong is None else Observation(event, impossible=wrong))
+            is_last = event.event == "tm.final" and inside == {event.args["attempt"]}
             if event.event == "tm.submit":
                 inside.add(event.args["attempt"])
             elif event.event == "tm.final":
                 inside.discard(event.args["attempt"])
+            line = wording.line(event, is_last=is_last) if wrong is None else Observation(event, impossible=wrong)
+            found.append(line)
         return found
 
     def _ends(self, process: str, events: Sequence[Event]) -> bool:

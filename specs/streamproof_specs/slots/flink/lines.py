@@ -52,6 +52,8 @@ _MOVES = {
     "slot.tm.free": "free_slot",
     "tm.submit": "receive_task",
 }
+_ALLOCATION = {"a": 0}
+"""The machine has one allocation."""
 _OPTIONAL = {"slot.tm.offer": "offer", "tm.closejm": "close_connection"}
 """Lines about all slots of a job: those in the state concerned."""
 
@@ -82,6 +84,17 @@ _SHOWN = {
 }
 
 
+def _move(action: str) -> Move:
+    return Move(action, _ALLOCATION)
+
+
+def _view(look: StateReader, name: str) -> str:
+    """The state of the allocation for a component; an id that was used is FREED."""
+    state = str(look(name, 0))
+    used = {"rm": ("UNUSED", "started"), "te": ("ABSENT", "allocated")}.get(name)
+    return "FREED" if used is not None and state == used[0] and look(used[1], 0) else state
+
+
 @dataclass(frozen=True, slots=True)
 class SlotExplainer:
     """The lines about one allocation as observations, with explanations."""
@@ -90,11 +103,11 @@ class SlotExplainer:
     frees: bool = True
     """Whether the JobManager logs that a reserved slot is free."""
 
-    def line(self, event: Event, tasks: int = 0) -> Observation:
-        """The meaning of a line. `tasks` are in the slot, by the lines of its TaskManager."""
+    def line(self, event: Event, *, is_last: bool = False) -> Observation:
+        """The meaning of a line. `is_last`: with it the last task of the slot has ended."""
         name = event.event
         if name in _OPTIONAL:
-            return Observation(event, ((Move(_OPTIONAL[name], optional=True),),))
+            return Observation(event, ((Move(_OPTIONAL[name], _ALLOCATION, optional=True),),))
         match name:
             case "slot.rm.pending":
                 return Observation(event, before=(self._holds("rm", "PENDING", "the ResourceManager"),))
@@ -102,40 +115,42 @@ class SlotExplainer:
                 return self._freed(event)
             case "slot.jm.release":
                 held = self._holds("jm", "RESERVED", "the JobMaster")
-                return Observation(event, ((),) if self.frees else ((Move("free_reserved"),),), before=(held,))
+                return Observation(event, ((),) if self.frees else ((_move("free_reserved"),),), before=(held,))
             case "slot.tm.free":
                 state = event.args["state"]
                 held = self._holds("te", state, "the TaskManager")
-                return Observation(event, ((Move("hold_slot" if tasks else "free_slot"),),), before=(held,))
+                return Observation(event, ((_move("free_slot"),),), before=(held,))
             case "tm.final":
-                return Observation(event)
+                return Observation(event, ((_move("end_task"),) if is_last else (),))
             case _:
-                return Observation(event, ((Move(_MOVES[name]),),))
+                return Observation(event, ((_move(_MOVES[name]),),))
 
     def _freed(self, event: Event) -> Observation:
         """The ResourceManager writes one to three lines: the first one changes the state."""
-        ways: tuple[tuple[Move, ...], ...] = ((Move("free_allocation"),),)
+        ways: tuple[tuple[Move, ...], ...] = ((_move("free_allocation"),),)
         if event.event == "slot.rm.freed":
-            ways = (*ways, (Move("fail_allocation"),))
+            ways = (*ways, (_move("fail_allocation"),))
         again = Constraint(
             lambda look: (
-                f"the ResourceManager frees slot {self.alloc}, {look('rm')} for it and {look('te')} on its TaskManager"
+                f"the ResourceManager frees slot {self.alloc}, {_view(look, 'rm')} for it and {_view(look, 'te')} on its"
+                " TaskManager"
             ),
-            lambda look: look("rm") == "FREED",
+            lambda look: _view(look, "rm") == "FREED",
         )
         before = (self._holds("rm", "ALLOCATED", "the ResourceManager"),) if event.args.get("report") else ()
         return Observation(event, (*ways, ()), (again,), before)
 
     def _holds(self, view: str, state: str, who: str) -> Constraint:
         return Constraint(
-            lambda look: f"slot {self.alloc} is {look(view)} for {who}, not {state}", lambda look: look(view) == state
+            lambda look: f"slot {self.alloc} is {_view(look, view)} for {who}, not {state}",
+            lambda look: _view(look, view) == state,
         )
 
     # --- explanations
 
     def why_not(self, move: Move, look: StateReader) -> str | None:
         """Why an action is disabled."""
-        rm, te, jm = look("rm"), look("te"), look("jm")
+        rm, te, jm = (_view(look, view) for view in ("rm", "te", "jm"))
         where = f"slot {self.alloc} is {te} on its TaskManager"
         match move.action:
             case "start_allocation":
@@ -152,17 +167,17 @@ class SlotExplainer:
                 return f"slot {self.alloc} is allocated a second time; it is {te}"
             case "activate" if te == "ALLOCATED":
                 return f"slot {self.alloc} is activated, but the JobMaster has not accepted it"
-            case "activate" | "receive_task" | "free_slot" | "hold_slot":
+            case "activate" | "receive_task" | "free_slot":
                 return where
             case "receive_offer":
                 return f"slot {self.alloc} was not offered; {where}"
             case "accept" if jm == "ABSENT":
                 return f"slot {self.alloc} was not offered"
-            case "deploy" if jm == "ABSENT" and not look("received") and not look("offered"):
+            case "deploy" if jm == "ABSENT" and not look("received", 0) and not look("offered", 0):
                 return (
                     f"a task is deployed into slot {self.alloc}, which the JobMaster does not hold: it was not offered"
                 )
-            case "deploy" if look("gone"):
+            case "deploy" if look("gone", 0):
                 return f"a task is deployed into slot {self.alloc} of a TaskManager that is disconnected"
             case "deploy":
                 return f"a task is deployed into slot {self.alloc}, which is {jm} for the JobMaster, not RESERVED"

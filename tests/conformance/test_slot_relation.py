@@ -1,0 +1,186 @@
+"""The machine that follows Flink's slots is `slot_views`, and each step of `slot_pool` is a sequence of its steps.
+
+A rule of either that never applies is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shares import share
+from streamproof import System, require
+from streamproof.conformance import StateReader, compile_model
+from streamproof.conformance.validation import validate_paths
+from streamproof.language.declare.primitives import MARK
+from streamproof.system import Instance, build
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Conjunct
+from streamproof_models.slots.pool import SlotPool
+from streamproof_models.slots.rules import SlotRules
+from streamproof_models.slots.views import SlotViews
+from streamproof_specs.slots.flink.recorded_machine import slot_system
+
+VIEWS = ("rm", "te", "jm", "task", "request")
+FLINK_ONLY = {"unregister", "forget", "fail_allocation"}
+"""Actions of `slot_views` that `slot_pool` does not have, or not with one slot: losses that one side notices first."""
+
+
+def sequence(action: str, before: Callable[[str], Any], after: Callable[[str], Any]) -> Iterator[str]:
+    """The steps of `slot_views` that a step of `slot_pool` is, from the values of the allocation before and after."""
+    match action:
+        case "receive_request":
+            yield "receive_request"
+            if after("te") == "ALLOCATED":
+                yield "allocate"
+        case "receive_ack" | "receive_available" | "receive_slot_report" if before("rm") != after("rm"):
+            refused = action == "receive_ack" and after("rm") == "UNUSED"
+            yield "receive_ack" if after("rm") == "ALLOCATED" else "fail_allocation" if refused else "free_allocation"
+        case "offer" | "offer_again":
+            yield "offer"
+        case "receive_answer" if before("answer") == "ACCEPTED":
+            if after("te") == "ACTIVE":
+                yield "activate"
+        case "receive_answer" | "receive_free" | "receive_held" | "receive_timeout":
+            if before("te") != after("te"):
+                yield "free_slot"
+        case "stop_task":
+            yield from ("end_task", "free_slot")
+        case "receive_offer":
+            yield "receive_offer"
+            if before("jm") != after("jm"):
+                yield "accept"
+        case "deploy":
+            yield from ("deploy", "activate", "receive_task")
+        case "finish":
+            yield from ("end_task", "free_reserved")
+        case "abandon" | "release_idle" | "receive_failure" | "disconnect":
+            if before("jm") == "RESERVED":
+                yield "free_reserved"
+            if before("jm") != "ABSENT":
+                yield "release"
+            if action == "disconnect":
+                yield "disconnect"
+                if before("te") == "ACTIVE":
+                    yield "close_connection"
+                if before("task"):
+                    yield "end_task"
+        case "start_allocation" | "reserve":
+            yield action
+
+
+@dataclass
+class Relation:
+    """What a comparison of the two models finds."""
+
+    taken: set[str] = field(default_factory=set)
+    """Actions of `slot_pool` that were taken."""
+    matched: set[str] = field(default_factory=set)
+    """Actions of `slot_views` that they are."""
+    wrong: list[str] = field(default_factory=list)
+    """Steps of `slot_pool` that are no sequence of steps of `slot_views`."""
+
+
+def related(pool: System, views: System) -> Relation:
+    """Follows every behaviour of `slot_pool` with one allocation in `slot_views`."""
+    fine, coarse, found = Interpreter(pool), Interpreter(views), Relation()
+    (nothing,) = coarse.initial_states()
+    frontier = [(state, nothing) for state in fine.initial_states()]
+    known = {*frontier}
+    moves: dict[Any, dict[str, Any]] = {}
+    while frontier and not found.wrong:
+        state, view = frontier.pop()
+        before = StateReader(pool, state)
+        for step in fine.steps(state):
+            name, after = step.instance.action, StateReader(pool, step.state)
+            found.taken.add(name)
+            # An allocation id that is used again is a new one.
+            at = nothing if name == "start_allocation" else view
+            for move in sequence(name, partial(before, key=0), partial(after, key=0)):
+                if at not in moves:
+                    moves[at] = {s.instance.action: s.state for s in coarse.steps(at)}
+                if move not in moves[at]:
+                    found.wrong.append(f"{name}: {move} is disabled in {at}")
+                    break
+                at = moves[at][move]
+                found.matched.add(move)
+            else:
+                if any(StateReader(views, at)(v, 0) != after(v, 0) for v in VIEWS):
+                    found.wrong.append(f"{name} leads to {step.state}, and to {at}")
+            if (step.state, at) not in known:
+                known.add((step.state, at))
+                frontier.append((step.state, at))
+    return found
+
+
+def is_complete(pool: System, views: System) -> bool:
+    """Whether every rule of both takes part, and nothing contradicts."""
+    found = related(pool, views)
+    actions = {a.name for a in pool.actions}, {a.name for a in views.actions} - FLINK_ONLY
+    return not found.wrong and (found.taken, found.matched) == actions
+
+
+def views_of(**parameters: int) -> System:
+    """`slot_views` that counts as many offers as `slot_pool`."""
+    return compile_model(SlotViews(repeats=3, **parameters))
+
+
+@pytest.mark.parametrize(
+    "failures", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)]
+)
+def test_every_step_of_the_pool_is_a_sequence_of_steps_of_the_views(failures: int) -> None:
+    """In all reachable states; every action of both takes part, but for those of losses."""
+    assert is_complete(compile_model(SlotPool(failures=failures)), views_of())
+
+
+def sabotaged(system: System, name: str) -> System:
+    """The system with an action that is never enabled."""
+
+    def changed(instance: Instance) -> Instance:
+        never = (Conjunct(build.FALSE, "never", None),)
+        return replace(instance, guard=never) if instance.action == name else instance
+
+    actions = tuple(replace(a, instances=tuple(map(changed, a.instances))) for a in system.actions)
+    return replace(system, actions=actions)
+
+
+POOL = [name for name, rule in vars(SlotPool).items() if hasattr(rule, MARK)]
+VIEWS_RULES = [name for name, rule in vars(SlotViews).items() if hasattr(rule, MARK)]
+
+
+@pytest.mark.parametrize("name", share(POOL, 14))
+def test_a_rule_of_the_pool_that_never_applies_is_noticed(name: str) -> None:
+    """No rule of the verified model can be left out."""
+    assert not is_complete(sabotaged(compile_model(SlotPool(failures=1)), name), views_of())
+
+
+@pytest.mark.parametrize("name", share([n for n in VIEWS_RULES if n not in FLINK_ONLY], 9))
+def test_a_rule_of_the_views_that_never_applies_is_noticed(name: str) -> None:
+    """By the steps of the verified model that it has to match."""
+    assert not is_complete(compile_model(SlotPool(failures=1)), sabotaged(views_of(), name))
+
+
+SHARED = ("start_allocation", "receive_request", "receive_task", "free_slot", "reserve", "deploy", "free_reserved")
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_shared_rule_that_never_applies_rejects_a_recorded_run(
+    name: str, flink_logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rules of `slot_pool` are those that judge."""
+    run = [flink_logs / "f-clean-batch-1"]
+    assert {v.answer for v in validate_paths(run, model="slot_pool")} == {"accepted"}
+
+    def never(self: Any, s: Any, a: Any) -> None:
+        require(False)
+
+    monkeypatch.setattr(SlotRules, name, never)
+    slot_system.cache_clear()
+    try:
+        assert {v.answer for v in validate_paths(run, model="slot_pool")} == {"rejected"}
+    finally:
+        slot_system.cache_clear()
