@@ -326,7 +326,7 @@ class SlotPool(SlotRules, Model):
         to_rm = s.ack[a] == "NONE" and not s.available[a] and s.slot_report[a] == "NONE"
         to_jm = s.offers[a] == 0 and not s.fail[a]
         to_te = s.answer[a] == "NONE" and s.held[a] == "NONE" and s.free[a] == "NONE" and s.timer[a] == "NONE"
-        return self.has_no_view(s, a) and to_rm and to_jm and to_te and not s.request[a]
+        return super().is_unused(s, a) and to_rm and to_jm and to_te and not s.request[a]
 
     @action(a="allocations", fairness=WEAK)
     def start_allocation(self, s, a):

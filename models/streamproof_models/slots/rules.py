@@ -14,7 +14,7 @@ class SlotRules:
     waits_for_tasks = True
     """A slot with a task is RELEASING until the task has stopped."""
 
-    def has_no_view(self, s, a):
+    def is_unused(self, s, a):
         """Whether no component knows of an allocation id."""
         return s.rm[a] == "UNUSED" and s.te[a] == "ABSENT" and s.jm[a] == "ABSENT"
 

@@ -66,7 +66,7 @@ class SlotViews(SlotRules, Model):
 
     def is_unused(self, s, a):
         """Whether the allocation id is a new one."""
-        return self.has_no_view(s, a) and not s.request[a] and not (self.used_once and s.started[a])
+        return super().is_unused(s, a) and not s.request[a] and not (self.used_once and s.started[a])
 
     @action(a="allocations")
     def start_allocation(self, s, a):
