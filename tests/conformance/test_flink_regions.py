@@ -15,11 +15,9 @@ import pytest
 from one_lie_of_each_kind import outcomes
 from region_judge import RegionJudge
 from shares import share
-from streamproof.conformance import Event, Plan, RunVerdict, judge
-from streamproof.conformance.flink import FlinkRun, read_run
+from simulated_regions import tampered, verdict_on, written
 from streamproof.conformance.validation import validate_paths
-from streamproof_specs.regions.flink.binding import regions_of
-from synthetic_flink import JOB, Cluster, random_run
+from synthetic_flink import JOB, random_run
 from tampering import region_lies
 
 OPEN = {"adaptive-mixed", "adaptive-taskfail", "adsched", "ha-batch-recovery", "hybrid-selective", "rotation-lost"}
@@ -73,25 +71,6 @@ def test_lies_about_regions_are_rejected_at_the_line(
     assert [(o.kind, o.what, o.place, o.expected, o.message) for o in found if o.is_missed] == []
 
 
-def written(cluster: Cluster, folder: Path) -> FlinkRun:
-    """The run of a simulated cluster, with the lines at DEBUG that show the order of the vertices."""
-    path = cluster.write(folder)
-    log = path / "jobmanager.log"
-    lines = log.read_text().splitlines(keepends=True)
-    head = "2026-01-01 00:00:00,000 DEBUG org.apache.flink.runtime.executiongraph.ExecutionGraph       [] - "
-    vertices = [
-        f"{head}Connecting ExecutionJobVertex {at + 1:032x} ({v.name}) to {min(at, 1)} predecessors.\n"
-        for at, v in enumerate(cluster.graph.vertices)
-    ]
-    log.write_text("".join([*lines[:3], *vertices, *lines[3:]]))
-    return read_run(path)
-
-
-def verdict_on(run: FlinkRun) -> RunVerdict:
-    """The verdict of the binding."""
-    return judge(Plan("run", (regions_of(run, JOB),), run.events), "regions")[0]
-
-
 @pytest.mark.parametrize("part", share(range(4), 4))
 def test_simulated_jobs_are_accepted(part: int, tmp_path: Path) -> None:
     """Random jobs with overlapping failures, which a simulation of the scheduler has run; the judge agrees."""
@@ -101,33 +80,6 @@ def test_simulated_jobs_are_accepted(part: int, tmp_path: Path) -> None:
         found = verdict_on(run)
         assert (seed, found.answer, found.reason if found.rejection else None) == (seed, "accepted", None)
         assert RegionJudge(cluster.graph, run.of_job(JOB)).first_wrong() is None, seed
-
-
-def tampered(rng: Random, events: list[Event]) -> list[Event]:
-    """One line is removed, moved, repeated, exchanged with another one, or is about another state, task or number."""
-    at = rng.choice(
-        [n for n, e in enumerate(events) if e.event in ("exec.transition", "failover.restart", "job.transition")]
-    )
-    event, copy = events[at], list(events)
-    match rng.randrange(5):
-        case 0:
-            del copy[at]
-        case 1:
-            to = rng.randrange(len(events))
-            copy.insert(to, copy.pop(at))
-        case 2:
-            other = rng.choice([n for n, e in enumerate(events) if e.event == event.event])
-            copy[at], copy[other] = copy[other], copy[at]
-        case 3:
-            copy.insert(rng.randrange(at, len(events)) + 1, event)
-        case _ if event.event == "failover.restart":
-            copy[at] = replace(event, args={**event.args, "count": max(0, event.args["count"] - 1)})
-        case _ if event.event == "exec.transition":
-            new = rng.choice(("SCHEDULED", "DEPLOYING", "RUNNING", "FINISHED", "CANCELED"))
-            copy[at] = replace(event, args={**event.args, "new": new})
-        case _:
-            del copy[at]
-    return [replace(e, seq=n, line=n + 1) for n, e in enumerate(copy)]
 
 
 @pytest.mark.parametrize("part", share(range(8), 8))

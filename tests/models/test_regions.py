@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,15 @@ from shares import share
 from streamproof.cli.verbs import run
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
+from streamproof_models.failover.graph import Exchange
+from streamproof_models.failover.named_job_graphs import JOB_GRAPHS, job_graph
 from streamproof_models.failover.regions import Merging
 from streamproof_models.failover.topology import Topology
 from streamproof_models.regions.machine import RegionScheduling
+from streamproof_specs.regions.core import SPEC as CORE_SPEC
 from streamproof_specs.regions.properties import SPEC
+
+_HYBRID = {Exchange.BLOCKING: Exchange.HYBRID_FULL}
 
 COUNTS = {
     None: (2654, 8595, 48),
@@ -35,6 +40,14 @@ COUNTS = {
     "task-by-task": (4, 4, 4),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
+CORE = {
+    None: (673, 2067, 23),
+    "flink": (17492, 100903, 29),
+    "flink-counter-not-reset": (35477, 211169, 30),
+    "flink-task-by-task": (64368, 456973, 31),
+    "flink-without-inputs": (2863, 14556, 24),
+}
+"""The same of the core and its variants."""
 SAFETY = (
     *("acyclic", "together", "inputs_finished", "counted", "current", "fetchable", "bounded"),
     *("server_current", "kept"),
@@ -59,6 +72,23 @@ CATALOGUE = {
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Every property holds of the model; each omitted rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])
+
+
+@pytest.mark.parametrize("variant", [None, *CORE_SPEC.model.variants], ids=str)
+def test_every_expected_verdict_of_the_core_is_established(variant: str | None) -> None:
+    """The rules that scheduling and the machine for Flink's logs share; the variant `flink` has the restarts of the logs."""
+    established(CORE_SPEC, variant, CORE[variant])
+
+
+@pytest.mark.parametrize("topology", JOB_GRAPHS)
+def test_restarts_in_several_steps_keep_the_counters(topology: str) -> None:
+    """Whatever restarts, regions are scheduled as a whole, with inputs that are there; hybrid ones when they are begun."""
+    graph = job_graph(topology)
+    hybrid = replace(graph, edges=tuple(replace(e, exchange=_HYBRID.get(e.exchange, e.exchange)) for e in graph.edges))
+    for given in (topology, hybrid.text):
+        result = explore(CORE_SPEC.system("flink", topology=given, parallelism=1, restarts=1))
+        kept = [result.finding(name) for name in ("counted_there", "scheduled_together", "scheduled_with_inputs")]
+        assert {f.verdict for f in kept} == {Verdict.HOLDS}
 
 
 def test_every_property_is_refuted_by_a_variant() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from typing import ClassVar
 
+from streamproof_models.failover.graph import Exchange
 from streamproof_models.failover.machine import BatchJob
 from streamproof_models.failover.regions import Regions, pipelined_regions
 from streamproof_models.failover.restart import regions_to_restart
@@ -23,6 +25,9 @@ class GroupedJob(BatchJob):
     eager: bool = False
     """Whether all regions are scheduled at once; descriptors of unfinished partitions are sent later."""
 
+    reads_early: ClassVar[bool] = False
+    """Whether hybrid partitions are read as soon as their producers are scheduled."""
+
     def setup(self) -> None:
         """Adds the groups to the structure of the job, and the sets of partitions that can be unavailable."""
         super().setup()
@@ -38,6 +43,8 @@ class GroupedJob(BatchJob):
         """Group -> whether its partitions can be read again."""
         self.partitions_of: dict[str, tuple[str, ...]] = {}
         """Group -> its partitions, if they can be read again."""
+        self.early: set[str] = set()
+        """Groups that are read as soon as their producers are scheduled."""
         for c in expanded.connections:
             edge = c.edge
             shared = sum(other.dataset == edge.dataset for other in expanded.graph.edges) > 1
@@ -46,6 +53,8 @@ class GroupedJob(BatchJob):
                 self.producers[g] = tuple(self.tasks[p] for p in producers)
                 self.consumers[g] = tuple(self.tasks[t] for t in consumers)
                 self.blocking[g] = edge.exchange.rereadable
+                if self.reads_early and edge.exchange is Exchange.HYBRID_FULL:
+                    self.early.add(g)
                 written = [p for p in self.partitions if p.rpartition("#")[0] == edge.dataset or p == edge.dataset]
                 self.partitions_of[g] = tuple(p for p in written if self.partitions[p] in self.producers[g])
         self.groups = list(self.producers)
@@ -57,6 +66,10 @@ class GroupedJob(BatchJob):
         """The gates whose descriptors are unknown when their task is deployed."""
         self.losses = [", ".join(some) or "none" for some in self.lost_together()]
         """Sets of partitions, by name."""
+        self.awaited = {r: tuple((g, self.made_inside(r, g)) for g in self.inputs_of(r)) for r in self.regions}
+        """Region -> the groups that it reads from other regions, each with the number of its producers in the region."""
+        self.written = {t: tuple(g for g in self.groups if t in self.producers[g]) for t in self.tasks}
+        """Task -> the groups with a partition of it."""
 
     def lost_together(self) -> Iterable[tuple[str, ...]]:
         """The sets of partitions that can be unavailable when a region fails: all; a recorded run has some."""
@@ -69,6 +82,10 @@ class GroupedJob(BatchJob):
     def inputs_of(self, r: str) -> list[str]:
         """The groups that a region reads from other regions."""
         return [g for g in self.groups if self.crosses(g) and any(self.region_of[t] == r for t in self.consumers[g])]
+
+    def made_inside(self, r: str, g: str) -> int:
+        """Number of producers of a group in a region that reads it."""
+        return sum(self.region_of[p] == r for p in self.producers[g])
 
     def groups_of(self, t: str) -> list[str]:
         """The groups that a task reads."""

@@ -12,10 +12,10 @@ tasks in one step; tasks always get slots; descriptors of a group differ by its 
 from __future__ import annotations
 
 from streamproof import WEAK, Array, Bool, Enum, Option, Range, Record, State, action, require, terminal
-from streamproof_models.regions.grouped_job import GroupedJob
+from streamproof_models.regions.core import SchedulingCore
 
 
-class RegionScheduling(GroupedJob):
+class RegionScheduling(SchedulingCore):
     """The scheduler of one batch job, its deployments, and the blob caches of the TaskExecutors."""
 
     name = "regions"
@@ -38,14 +38,13 @@ class RegionScheduling(GroupedJob):
         """Nothing is scheduled."""
         epoch, gates = Range(0, self.failures), self.gates
         key = Record(group=Enum(*self.groups), epoch=epoch)  # of a blob
+        core = dict(super().state().items())
         return State(
-            status=Array(self.tasks, Enum("CREATED", "SCHEDULED", "DEPLOYING", "RUNNING", "FINISHED")),
+            status=core["status"],
             place=Array(self.tasks, Range(0, self.executors - 1)),  # while it reads descriptors, else 0
             failures_left=Range(0, self.failures, init=self.failures),
             # groups and partitions at the JobMaster
-            unfinished=Array(
-                self.groups, Range(0, len(self.tasks)), init={g: len(self.producers[g]) for g in self.groups}
-            ),
+            unfinished=core["unfinished"],
             releasable=Array(self.groups, Bool()),
             epoch=Array(self.groups, epoch),
             cached=Array(self.groups, Option(epoch)),  # serialized descriptors, or their blob key
@@ -57,21 +56,12 @@ class RegionScheduling(GroupedJob):
             blobs=Array(range(self.executors), Array(range(self.cache + 1), Option(key))),  # most recently used first
         )
 
-    # --- scheduling
-
-    @action(r="regions", fairness=WEAK)
-    def schedule(self, s, r):
-        """The scheduler schedules a region when all partitions that it reads from other regions are finished."""
-        require(all(s.status[t] == "CREATED" for t in self.regions[r]))
-        require(self.eager or all(s.unfinished[g] == 0 for g in self.inputs_of(r)))
-        for t in self.regions[r]:
-            s.status[t] = "SCHEDULED"
+    # --- deployment
 
     @action(t="tasks", x="executors", fairness=WEAK)
-    def deploy(self, s, t, x):
+    def deploy(self, s, t, x):  # type: ignore[override]
         """A task is sent to a TaskExecutor, with the descriptors of the partitions that it consumes."""
-        require(s.status[t] == "SCHEDULED")
-        s.status[t] = "DEPLOYING"
+        super().deploy(s, t)
         s.place[t] = x
         for g in self.groups_of(t):
             if (t, g) not in self.late:
@@ -140,29 +130,31 @@ class RegionScheduling(GroupedJob):
     @action(t="tasks", fairness=WEAK)
     def run(self, s, t):
         """A task that has all descriptors runs, with unknown input channels for those that are sent later."""
-        known = [g for g in self.groups_of(t) if (t, g) not in self.late]
-        require(s.status[t] == "DEPLOYING" and all(s.gate[t, g] == "LOADED" for g in known))
-        s.status[t] = "RUNNING"
-        if len(known) == len(self.groups_of(t)):
+        super().run(s, t)
+        if len(self.sent_first(t)) == len(self.groups_of(t)):
             s.place[t] = 0
+
+    def sent_first(self, t):
+        """The groups whose descriptors a task is deployed with."""
+        return [g for g in self.groups_of(t) if (t, g) not in self.late]
+
+    def before_run(self, s, t):
+        """The task has read the descriptors that it was deployed with."""
+        require(all(s.gate[t, g] == "LOADED" for g in self.sent_first(t)))
 
     @action(t="tasks", fairness=WEAK)
     def finish(self, s, t):
         """A task has read its inputs to their end, and all consumers of its pipelined outputs run."""
-        require(s.status[t] == "RUNNING" and all(s.gate[t, g] == "LOADED" for g in self.groups_of(t)))
+        super().finish(s, t)
+        s.place[t] = 0
+
+    def before_finish(self, s, t):
+        """The task has all descriptors, its producers have finished, and the consumers of its pipelined outputs run."""
+        require(all(s.gate[t, g] == "LOADED" for g in self.groups_of(t)))
         for g in self.groups:
             require(t not in self.consumers[g] or all(s.status[p] == "FINISHED" for p in self.producers[g]))
             if t in self.producers[g] and not self.blocking[g]:
                 require(all(s.status[c] in ("RUNNING", "FINISHED") for c in self.consumers[g]))
-        s.status[t] = "FINISHED"
-        s.place[t] = 0
-        for g in self.groups:
-            if t in self.producers[g]:
-                self.count_finished(s, g)
-
-    def count_finished(self, s, g):
-        """A partition of the group is finished."""
-        s.unfinished[g] -= 1
 
     # --- release and restart
 
@@ -210,23 +202,17 @@ class RegionScheduling(GroupedJob):
 
     def reset(self, s, t):
         """A new attempt of a task: what the old one produced and was sent is void."""
+        super().reset(s, t)
         for g in self.groups:
             if t in self.producers[g]:
                 s.releasable[g] = False
-                if s.status[t] == "FINISHED":
-                    self.count_unfinished(s, g)
             if t in self.consumers[g]:
                 self.consume_again(s, g)
                 s.gate[t, g] = "NONE"
                 s.descriptor[t, g] = 0
         for p in self.outputs[t]:
             s.gone[p] = False
-        s.status[t] = "CREATED"
         s.place[t] = 0
-
-    def count_unfinished(self, s, g):
-        """A partition of the group is no longer finished."""
-        s.unfinished[g] += 1
 
     def consume_again(self, s, g):
         """A consumer of the group has to read it again."""
@@ -235,4 +221,4 @@ class RegionScheduling(GroupedJob):
     @terminal
     def over(self, s):
         """All tasks have finished and all groups are released."""
-        return all(x == "FINISHED" for x in s.status) and all(s.releasable[g] for g in self.groups)
+        return self.all_finished(s) and all(s.releasable[g] for g in self.groups)

@@ -1,9 +1,12 @@
-"""Variants of `regions` that omit or change one rule."""
+"""Variants of `regions`, and of its core, that omit or change one rule."""
 
 from __future__ import annotations
 
-from streamproof import WEAK, action, require
+from typing import ClassVar
+
+from streamproof import WEAK, Range, State, action, require, terminal
 from streamproof_models.failover.regions import Merging
+from streamproof_models.regions.core import SchedulingCore
 from streamproof_models.regions.machine import RegionScheduling
 
 
@@ -128,3 +131,81 @@ class TaskByTask(RegionScheduling, variant="task-by-task"):
     def schedule(self, s, r):
         """Regions are not scheduled."""
         require(False)
+
+
+# --- of the core
+
+
+class StepwiseRestart(SchedulingCore, variant="flink"):
+    """Restarts as the log of Flink's JobManager shows them: tasks end one by one, and are reset one by one; any task may be.
+
+    Also, Flink merges regions inside one logical region only, and schedules the readers of a hybrid exchange when its
+    producers are scheduled. Which tasks restart is the matter of `failover`.
+    """
+
+    restarts: int = 2
+    """Number of tasks that restart."""
+    limits: ClassVar = {"restarts": (0, None)}
+    merging = Merging.LOGICAL_REGION
+    reads_early = True
+    statuses = (*SchedulingCore.statuses, "ENDED")
+
+    def state(self):
+        """Nothing has ended."""
+        return State(
+            **dict(super().state().items()),
+            restarts_left=Range(0, self.restarts, init=self.restarts),
+        )
+
+    @action(t="tasks")
+    def stop(self, s, t):
+        """A task is FAILED or CANCELED."""
+        require(s.status[t] in ("SCHEDULED", "DEPLOYING", "RUNNING"))
+        s.status[t] = "ENDED"
+
+    @action(t="tasks")
+    def renew(self, s, t):
+        """A task has ended, and a new attempt of it begins."""
+        require(s.status[t] in ("FINISHED", "ENDED"))
+        require(s.restarts_left > 0)
+        s.restarts_left -= 1
+        self.reset(s, t)
+
+    @terminal
+    def over(self, s):
+        """All tasks have finished, or no task may restart."""
+        return super().over(s) or s.restarts_left == 0
+
+
+class NotCountedAgain(StepwiseRestart, variant="flink-counter-not-reset"):
+    """A restart does not count the partitions of a group as unfinished again."""
+
+    def count_unfinished(self, s, g):
+        """The group counts the earlier partition."""
+
+    def count_finished(self, s, g):
+        """The counter is 0 at least."""
+        s.unfinished[g] = max(s.unfinished[g] - 1, 0)
+
+
+class AnyTask(StepwiseRestart, variant="flink-task-by-task"):
+    """A task is scheduled when the inputs of its region are there, without its region."""
+
+    @action(t="tasks", fairness=WEAK)
+    def schedule_task(self, s, t):
+        """The task does not wait for its region."""
+        require(s.status[t] == "CREATED")
+        require(all(s.unfinished[g] == inside for g, inside in self.awaited[self.region_of[t]]))
+        s.status[t] = "SCHEDULED"
+
+
+class NotWaiting(StepwiseRestart, variant="flink-without-inputs"):
+    """A region is scheduled when one of its inputs is there."""
+
+    @action(r="regions", fairness=WEAK)
+    def schedule(self, s, r):
+        """The scheduler does not wait for the other inputs."""
+        require(all(s.status[t] == "CREATED" for t in self.regions[r]))
+        require(not self.awaited[r] or any(s.unfinished[g] == inside for g, inside in self.awaited[r]))
+        for t in self.regions[r]:
+            s.status[t] = "SCHEDULED"

@@ -260,7 +260,9 @@ class _Reading:
             case "FINISHED":
                 prompt = self._prompt()
                 self._finished.append(task)
-                return Observation(event, ((Move("finish", {"t": task}),),), before=(*before, *prompt))
+                # A very fast task has no line "to RUNNING".
+                finish = (Move("run", {"t": task}, optional=True), Move("finish", {"t": task}))
+                return Observation(event, (finish,), before=(*before, *prompt))
             case "CANCELING":
                 return Observation(event, ((Move("cancel", {"t": task}),),))
             case _:
@@ -287,9 +289,9 @@ class _Reading:
             return ()
 
         def owed(look: StateReader) -> Iterator[str]:
-            ready = dict.fromkeys(r for g in groups if look("unready", g) == 0 for r in self.job.readers[g])
+            ready = dict.fromkeys(r for g in groups if look("unfinished", g) == 0 for r in self.job.readers[g])
             for r in (*sources, *ready):
-                there = all(look("unready", g) == own for g, own in self.job.inputs[r])
+                there = all(look("unfinished", g) == own for g, own in self.job.inputs[r])
                 if there and look("status", self.job.regions[r][0]) == "CREATED":
                     yield r
 
@@ -323,7 +325,7 @@ class _RegionExplainer:
         match move.action:
             case "schedule":
                 return half or self._not_schedulable(args["r"], look)
-            case "show" if look("status", args["t"]) == "CHOSEN":
+            case "show" if look("unseen", args["t"]):
                 return f"{args['t']} is scheduled in another order than that of the job graph"
             case "show":
                 return f"{args['t']} is {look('status', args['t'])}: it is scheduled with its region"
@@ -349,7 +351,7 @@ class _RegionExplainer:
         """What the scheduler has begun and not ended."""
         current = look("region")
         if look("chosen"):
-            lacking = [t for t in self.job.regions[current] if look("status", t) == "CHOSEN"]
+            lacking = [t for t in self.job.regions[current] if look("unseen", t)]
             return f"the region of {current} is being scheduled: {listed(lacking)} must be scheduled with it"
         if look("deploying"):
             lacking = [t for t in self.job.regions[current] if look("status", t) == "SCHEDULED"]
@@ -364,7 +366,7 @@ class _RegionExplainer:
         if begun:
             return f"{begun[0]} is {look('status', begun[0])}; {'its region' if len(begun) > 1 else 'it'} was scheduled"
         for g, own in self.job.inputs[region]:
-            if look("unready", g) != own:
+            if look("unfinished", g) != own:
                 lacking = [
                     f"{p} is {look('status', p)}"
                     for p in self.job.producers[g]
@@ -380,14 +382,10 @@ class _RegionExplainer:
             current = look("region")
             yield (
                 0,
-                next(
-                    f"{t} switched from CREATED to SCHEDULED"
-                    for t in self.job.regions[current]
-                    if look("status", t) == "CHOSEN"
-                ),
+                next(f"{t} switched from CREATED to SCHEDULED" for t in self.job.regions[current] if look("unseen", t)),
             )
 
 
-_UNFINISHED = ("CREATED", "CHOSEN", "SCHEDULED", "DEPLOYING", "RUNNING", "ENDED")
+_UNFINISHED = ("CREATED", "SCHEDULED", "DEPLOYING", "RUNNING", "ENDED")
 
 BINDING = FlinkRegions()

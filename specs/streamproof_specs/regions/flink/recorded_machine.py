@@ -1,9 +1,9 @@
-"""The scheduling of one recorded job, region by region, as the JobManager's log shows it: a machine like `regions`.
+"""The scheduling of one recorded job, region by region, as the JobManager's log shows it.
 
-`regions` restarts in one step, deploys task by task and has descriptors and blobs, which no log has. So this machine keeps
-the state of each task and the counters of unfinished partitions by ConsumedPartitionGroup, and adds what a log shows: one
-line for each task of a region that is scheduled, lines of deployment in one step, and restart decisions with a number of
-tasks. `tests/conformance/test_flink_regions.py` compares it with a judge that has no machine.
+`regions` has descriptors and blobs, which no log has. So this machine is a subclass of the variant `flink` of its core, whose
+rules it takes with `super()`. It adds what a log shows: one line for each task of a region that is scheduled, lines of
+deployment in one step, and restart decisions with a number of tasks. `tests/conformance/test_recorded_regions.py` compares
+each of its steps with those of the variant, `test_flink_regions.py` its verdicts with those of a judge without a machine.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from streamproof import Array, Bool, Enum, Model, Option, Range, State, action, require
+from streamproof import Array, Bool, Enum, Option, Range, State, action, require
 from streamproof.conformance import Rules
 from streamproof_models.failover.graph import Exchange, JobGraph
-from streamproof_models.failover.regions import Merging, pipelined_regions
+from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.topology import Topology
+from streamproof_models.regions.variants import StepwiseRestart
 from streamproof_specs.failover.flink.recorded_machine import task_name
 
 
@@ -47,7 +48,7 @@ class JobRegions:
         topology = Topology(graph)
         sizes = {v.name: v.parallelism for v in graph.vertices}
         tasks = tuple(task_name(v, i, sizes[v]) for v, i in topology.tasks)
-        division = pipelined_regions(topology, Merging.LOGICAL_REGION)
+        division = pipelined_regions(topology, StepwiseRestart.merging)
         names = [tasks[members[0]] for members in division.members]
         producers: dict[str, tuple[str, ...]] = {}
         readers: dict[str, tuple[str, ...]] = {}
@@ -81,14 +82,16 @@ class JobRegions:
         )
 
 
-class RecordedRegions(Model):
-    """The scheduler of one job."""
+class RecordedRegions(StepwiseRestart):
+    """The scheduler of one job: the variant `flink` of the core of `regions`, with what only a log has.
+
+    History: numbers of attempts, lines that are still to come, and restarts that were announced. Guards: what one step of the
+    JobMaster's main thread has begun, its next lines end.
+    """
 
     name = "regions"
     attempts: int = 0
     """Largest number of an attempt."""
-    announced: int = 0
-    """Number of tasks that restart decisions announce."""
     ordered: bool = False
     """Whether regions that are scheduled together, and their tasks, are in topological order."""
 
@@ -97,32 +100,33 @@ class RecordedRegions(Model):
         super().__init__(**given)
 
     def setup(self):
-        """Domains of actions, and the structure of the job."""
-        self.tasks = self._job.tasks
-        self.regions = tuple(self._job.regions)
+        """The structure of the recorded job, in time linear in tasks and groups, and domains of actions."""
+        job = self._job
+        self.tasks, self.regions, self.region_of = job.tasks, dict(job.regions), dict(job.region_of)
+        self.producers = dict(job.producers) or {"none": ()}
+        self.groups = list(self.producers)
+        self.awaited, self.written, self.early = dict(job.inputs), dict(job.outputs), set(job.early)
         self.numbers = range(self.attempts + 1)
-        self.counts = range(self.announced + 1)
+        self.counts = range(self.restarts + 1)
         self.place = {r: at for at, r in enumerate(self.regions)}
-        self.position = {t: at for tasks in self._job.regions.values() for at, t in enumerate(tasks)}
+        self.position = {t: at for tasks in self.regions.values() for at, t in enumerate(tasks)}
 
     def state(self):
         """Nothing is scheduled."""
         most = len(self.tasks)
-        groups = self._job.producers
         return State(
-            status=Array(
-                self.tasks, Enum("CREATED", "CHOSEN", "SCHEDULED", "DEPLOYING", "RUNNING", "FINISHED", "ENDED")
-            ),
+            **dict(super().state().items()),
             attempt=Array(self.tasks, Range(0, self.attempts)),
-            # Partitions of each group that are not finished, or not begun if that is enough.
-            unready=Array(list(groups) or ["none"], Range(0, most), init={g: len(p) for g, p in groups.items()} or 0),
+            unseen=Array(
+                self.tasks, Bool()
+            ),  # scheduled; the line "switched from CREATED to SCHEDULED" is still to come
             region=Option(Enum(*self.regions)),  # that is being scheduled, or deployed
-            chosen=Range(0, most),  # its tasks whose line "switched from CREATED to SCHEDULED" is still to come
+            chosen=Range(0, most),  # its tasks whose line is still to come
             deploying=Range(0, most),  # its tasks that are deployed next
             after=Range(0, len(self.regions)),  # regions before this one were scheduled earlier in the same step
             decided=Bool(),  # a restart was decided
             whole=Bool(),  # a restart of the whole job was decided
-            left=Range(0, self.announced),  # tasks that decisions have announced, and that were not scheduled again
+            left=Range(0, self.restarts),  # tasks that decisions have announced, and that were not scheduled again
         )
 
     def calm(self, s):
@@ -135,25 +139,20 @@ class RecordedRegions(Model):
     def schedule(self, s, r):
         """`PipelinedRegionSchedulingStrategy.scheduleRegion`: the inputs of the region are there."""
         require(self.calm(s))
-        require(all(s.status[t] == "CREATED" for t in self._job.regions[r]))
-        for g, own in self._job.inputs[r]:
-            require(s.unready[g] == own)
         require(not self.ordered or s.decided or self.place[r] >= s.after)
-        for t in self._job.regions[r]:
-            s.status[t] = "CHOSEN"
-            for g in self._job.outputs[t]:
-                if g in self._job.early:
-                    s.unready[g] -= 1
+        super().schedule(s, r)
+        for t in self.regions[r]:
+            s.unseen[t] = True
         s.region = r
-        s.chosen = len(self._job.regions[r])
+        s.chosen = len(self.regions[r])
         s.after = self.place[r] + 1
 
     @action(t="tasks")
     def show(self, s, t):
         """The line of one task of the region."""
-        require(s.status[t] == "CHOSEN" and s.region == self._job.region_of[t])
-        require(not self.ordered or len(self._job.regions[self._job.region_of[t]]) - s.chosen == self.position[t])
-        s.status[t] = "SCHEDULED"
+        require(s.unseen[t])
+        require(not self.ordered or len(self.regions[self.region_of[t]]) - s.chosen == self.position[t])
+        s.unseen[t] = False
         s.chosen -= 1
 
     @action(r="regions")
@@ -161,14 +160,13 @@ class RecordedRegions(Model):
         """All slots of a region are assigned (`DefaultExecutionDeployer.waitForAllSlotsAndDeploy`)."""
         require(self.calm(s))
         s.region = r
-        s.deploying = sum(int(s.status[t] == "SCHEDULED") for t in self._job.regions[r])
+        s.deploying = sum(int(s.status[t] == "SCHEDULED") for t in self.regions[r])
 
     @action(t="tasks")
     def deploy(self, s, t):
         """A task of the region is deployed, in the same step as the others."""
-        require(s.chosen == 0 and s.status[t] == "SCHEDULED")
-        require(s.deploying > 0 and s.region == self._job.region_of[t])
-        s.status[t] = "DEPLOYING"
+        require(s.chosen == 0 and s.deploying > 0 and s.region == self.region_of[t])
+        super().deploy(s, t)
         s.deploying -= 1
 
     # --- reports
@@ -182,19 +180,14 @@ class RecordedRegions(Model):
     @action(t="tasks")
     def run(self, s, t):
         """A task is RUNNING."""
-        require(s.status[t] == "DEPLOYING")
-        s.status[t] = "RUNNING"
+        super().run(s, t)
         self.pause(s)
 
     @action(t="tasks")
     def finish(self, s, t):
         """A task is FINISHED, and its partitions."""
-        require(s.status[t] in ("DEPLOYING", "RUNNING"))
+        super().finish(s, t)
         self.pause(s)
-        s.status[t] = "FINISHED"
-        for g in self._job.outputs[t]:
-            if g not in self._job.early:
-                s.unready[g] -= 1
 
     def pause(self, s):
         """The JobMaster's main thread is in another step."""
@@ -211,9 +204,9 @@ class RecordedRegions(Model):
     @action(t="tasks")
     def stop(self, s, t):
         """A task is FAILED or CANCELED, perhaps before it was scheduled; its deployment may fail in its step."""
-        require(s.chosen == 0 and s.status[t] not in ("FINISHED", "ENDED"))
+        require(s.chosen == 0)
         if s.status[t] != "CREATED":
-            s.status[t] = "ENDED"
+            super().stop(s, t)
         s.deploying = 0
         s.after = 0
 
@@ -222,37 +215,33 @@ class RecordedRegions(Model):
     @action(n="counts", whole=(False, True))
     def decide(self, s, n, whole):
         """A decision to restart so many tasks; `whole`: all tasks of the job, those that were never scheduled, too."""
-        require(s.chosen == 0)
+        require(s.chosen == 0 and s.left + n <= self.restarts)
         s.whole = s.whole or whole
         s.left += n
         s.decided = True
 
     @action(t="tasks", n="numbers")
-    def renew(self, s, t, n):
-        """A new attempt of a task that has ended, or was never scheduled, by a restart decision: the old output is void."""
-        require(s.status[t] in ("FINISHED", "ENDED") or (s.whole and s.status[t] == "CREATED"))
+    def renew(self, s, t, n):  # type: ignore[override]
+        """A new attempt of a task that has ended, or was never scheduled, by a restart decision."""
         require(n > s.attempt[t])
         require(s.left > 0)
         s.left -= 1
-        for g in self._job.outputs[t]:
-            if g in self._job.early:
-                if s.status[t] != "CREATED":
-                    s.unready[g] += 1
-            elif s.status[t] == "FINISHED":
-                s.unready[g] += 1
         s.attempt[t] = n
-        s.status[t] = "CREATED"
+        if s.status[t] == "CREATED":
+            require(s.whole)
+        else:
+            super().renew(s, t)
 
     # --- the end
 
     @action
     def complete(self, s):
         """The job is FINISHED."""
-        require(all(s.status[t] == "FINISHED" for t in self.tasks))
+        require(self.all_finished(s))
 
 
 @lru_cache(maxsize=16)
 def region_rules(graph: JobGraph, attempts: int, announced: int, ordered: bool) -> tuple[JobRegions, Rules]:
     """The machine of a job. Jobs with the same graph and numbers share it."""
     job = JobRegions.of(graph)
-    return job, Rules(RecordedRegions(job, attempts=attempts, announced=announced, ordered=ordered))
+    return job, Rules(RecordedRegions(job, attempts=attempts, restarts=announced, ordered=ordered))
