@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "partition-lifecycle.md": ("partition_lifecycle", "partition_counts"),
     "slots.md": ("slots", "slot_owners", "slot_pool", "slot_views"),
-    "regions.md": ("regions",),
+    "regions.md": ("regions", "region_core"),
     "compositions.md": ("lifecycle_failover", "region_slots", "baton_channels"),
 }
 """Page -> its models with a table of variants."""

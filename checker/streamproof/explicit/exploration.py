@@ -27,7 +27,7 @@ from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan
 from streamproof.explicit.search import Handover, Search
 from streamproof.interrupts import abruptly, limited, requested
 from streamproof.system import build as b
-from streamproof.system.expr import Expr, subterms
+from streamproof.system.expr import Expr, Next, subterms
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.verdict import (
     CheckResult,
@@ -209,6 +209,8 @@ class Exploration(CheckResult):
         if finding.kind is Kind.TEMPORAL and self.system.constraint is not None:
             return None  # all behaviours may leave the constraint
         assumed = antecedents(self.search.scalarised.system.property(name))
+        if any(isinstance(part, Next) for part in subterms(*assumed)):
+            return None  # a condition of steps
         return False if not assumed or any(self.search.ever_true(assumed)) else None
 
     def detailed_coverage(self) -> Coverage:

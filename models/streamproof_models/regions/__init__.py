@@ -1,4 +1,5 @@
-"""Scheduling of pipelined regions: `machine.py` is the scheduler, `variants.py` has the refuted rules.
+"""Scheduling of pipelined regions: `core.py` is what logs show of the scheduler, `machine.py` the scheduler, `variants.py` has
+the refuted rules, and Flink's.
 
 `grouped_job.py` is the job by groups of tasks instead of tasks, for large jobs.
 """

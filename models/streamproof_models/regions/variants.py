@@ -136,6 +136,12 @@ class TaskByTask(RegionScheduling, variant="task-by-task"):
 # --- of the core
 
 
+class Unmerged(SchedulingCore, variant="unmerged"):
+    """Regions that wait for each other are not merged."""
+
+    merging = Merging.NONE
+
+
 class StepwiseRestart(SchedulingCore, variant="flink"):
     """Restarts as the log of Flink's JobManager shows them: tasks end one by one, and are reset one by one; any task may be.
 
@@ -163,7 +169,7 @@ class StepwiseRestart(SchedulingCore, variant="flink"):
         require(s.status[t] in ("SCHEDULED", "DEPLOYING", "RUNNING"))
         s.status[t] = "ENDED"
 
-    @action(t="tasks")
+    @action(t="tasks", fairness=WEAK)
     def renew(self, s, t):
         """A task has ended, and a new attempt of it begins."""
         require(s.status[t] in ("FINISHED", "ENDED"))
