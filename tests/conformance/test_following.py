@@ -13,10 +13,10 @@ import pytest
 import streamproof.conformance.judging as judging
 import streamproof_specs.failover.flink.binding as binding
 import streamproof_specs.failover.flink.jobmanager_log as jobmanager_log
-from streamproof import Array, Enum, Range, Set, State, System, action, require
+from streamproof import System
 from streamproof.conformance import RunVerdict, StateReader, compile_model, judge
 from streamproof.conformance.tracker import Tracker
-from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.flink import FlinkRules
 from streamproof_specs.failover.flink.binding import BINDING
 from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, RecordedGraph
 from synthetic_flink import random_run
@@ -26,34 +26,22 @@ PLAIN = 100_000
 
 
 class Numbered(RecordedFailover):
-    """Decisions and versions as in the failover machine: none is taken over by leaving, and no place is used twice."""
+    """Decisions and versions as in the verified machine: none is taken over by leaving, and no place is used twice."""
 
-    def state(self) -> State:
-        """With a place for each decision, and versions."""
-        number = Range(0, self.attempts)
-        kept = dict(super().state().items())
-        tasks, places = Set(Enum(*self.tasks)), range(max(self.attempts, 1))
-        more = {"restarting": Array(places, tasks), "awaiting": Array(places, tasks)}
-        return State(**{**kept, **more, "decided": number, "version": Array(self.tasks, number)})
-
-    begin_restart = Failover.begin_restart
-
-    @action(k="decisions")
-    def restart(self, s, k):  # type: ignore[no-untyped-def]
-        """As in the machine."""
-        require(s.job == "RUNNING" and k < s.decided and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
-        for t in self.tasks:
-            if self.restarts_task(s, k, t):  # type: ignore[no-untyped-call]
-                self.reset(s, t)  # type: ignore[no-untyped-call]
-        s.restarting[k].clear()
+    state = FlinkRules.state
+    places = FlinkRules.places
+    place = FlinkRules.place
+    begin_restart = FlinkRules.begin_restart
+    take_over = FlinkRules.take_over
+    restarts_task = FlinkRules.restarts_task
 
 
 def numbered_system(recorded: RecordedGraph, model: RecordedFailover) -> System:
     """The machine with numbered decisions, narrowed alike."""
     kind: Any = Numbered
-    numbered = kind(recorded.graph, restarts=model.attempts)
+    numbered = kind(recorded.graph, restarts=model.decisions)
     missable = {(t, p) for t, parts in model.missable.items() for p in parts}
-    numbered.narrow(model.failing, missable, bool(model.globally), model.attempts)
+    numbered.narrow(model.failing, missable, bool(model.globally))
     return compile_model(numbered)
 
 

@@ -20,7 +20,12 @@ from streamproof.conformance.flink.graph import Edge as LoggedEdge
 from streamproof.conformance.flink.graph import Vertex as LoggedVertex
 from streamproof_specs.failover.flink.decisions import Causes
 from streamproof_specs.failover.flink.explain import Shown
-from streamproof_specs.failover.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
+from streamproof_specs.failover.flink.jobmanager_log import (
+    HIDDEN,
+    decisions_at_once,
+    decisions_taken,
+    translate,
+)
 from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, recorded_graph, recorded_system
 
 IDS = ("a" * 32, "b" * 32, "d" * 32)
@@ -192,9 +197,9 @@ def verdict(events: list[Event], edges: tuple[tuple[int, int, str, str], ...]) -
         LoggedEdge(IDS[a], IDS[z], pattern, kind, f"{at:032x}") for at, (a, z, pattern, kind) in enumerate(edges)
     )
     recorded = recorded_graph(LoggedGraph("job", "job", vertices, logged, (), True, (), "log"))
-    model = RecordedFailover(recorded.graph, restarts=sum(e.event in DECISIONS for e in events))
+    model = RecordedFailover(recorded.graph, decisions_at_once(events), restarts=decisions_taken(events))
     causes = Causes.of(recorded, model, events)
-    model.narrow(*causes.needed(events), False, decisions_at_once(events))
+    model.narrow(*causes.needed(events), False)
     lines = translate(recorded, model, causes, Shown(), events)
     main = Task("job", recorded_system(recorded, model), (Stream(lines.observations),), HIDDEN)
     (found,) = judge(Plan("run", (Unit("job", "job", (main,)),), tuple(events)), "failover")

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamproof.conformance import Instance, compile_model
 from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof.conformance.flink.graph import Edge as LoggedEdge
 from streamproof.conformance.flink.graph import Vertex as LoggedVertex
-from streamproof_models.failover.machine import Failover
+from streamproof.conformance.moves import SystemMoves
+from streamproof.system import State
+from streamproof_models.failover.flink import FlinkRules
+from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Pattern, Vertex
+from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
+from streamproof_models.failover.regions import pipelined_regions
+from streamproof_models.failover.restart import least_fixpoint
+from streamproof_models.failover.small_graphs import job_graphs
+from streamproof_models.failover.topology import Topology
 from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, recorded_graph
 
 EXCHANGES = ("BLOCKING", "BLOCKING", "HYBRID_FULL", "PIPELINED_BOUNDED")
@@ -32,18 +43,177 @@ def logged_graphs(draw: st.DrawFn) -> LoggedGraph:
     return LoggedGraph("j", "job", vertices, tuple(edges), (), True, (), "log")
 
 
+class Verified(FlinkRules):
+    """The variant `flink` on a job graph of one's own, with any number of failures."""
+
+    budgeted = False
+
+    def __init__(self, graph: JobGraph, restarts: int) -> None:
+        self._graph = graph
+        super().__init__(restarts=restarts)
+
+    def job_graph(self) -> JobGraph:
+        """The given one."""
+        return self._graph
+
+    task_name = RecordedFailover.task_name
+
+
+DATA = {"__init__", "job_graph", "task_name", "setup", "narrow"}
+"""What gives the machine its job graph and its bounds."""
+DECISIONS = {"state", "places", "place", "begin_restart", "take_over", "restarts_task"}
+"""What keeps decisions in another form."""
+
+
+def test_the_recorded_machine_has_no_rules_of_its_own() -> None:
+    """It overrides how decisions are kept, which the next test compares step by step, and no action."""
+    own = {name for name, value in vars(RecordedFailover).items() if callable(value) or isinstance(value, property)}
+    assert own == DATA | DECISIONS
+    actions = {action.name for action in compile_model(Verified(JOB_GRAPHS["pair"](), restarts=1)).actions}
+    assert not actions & own
+
+
+class Followed:
+    """The recorded machine beside the verified one: each of its steps is one of the verified machine, before which decisions
+    that restart nothing may have been carried out."""
+
+    def __init__(self, graph: JobGraph, restarts: int, pending: int | None) -> None:
+        verified, recorded = Verified(graph, restarts=restarts), RecordedFailover(graph, pending, restarts=restarts)
+        self.tasks, self.both = verified.tasks, pending is None
+        self.places = max(recorded.places, 1)
+        self.verified, self.recorded = (SystemMoves(compile_model(m)) for m in (verified, recorded))
+        self.restarts = self.verified.instances("restart")
+        self.names = [v.name for v in self.verified.system.variables]
+
+    def seen(self, state: State) -> dict[str, Any]:
+        """A state of the verified machine as the recorded one has it."""
+        values = dict(zip(self.names, state, strict=True))
+        version = dict(zip(self.tasks, values.pop("version"), strict=True))
+        values.pop("read", None)
+        for kept in ("restarting", "awaiting"):
+            places: list[set[str]] = [set() for _ in range(self.places)]
+            for k, tasks in enumerate(values[kept]):
+                places[k % self.places] |= {t for t in tasks if kept == "awaiting" or version[t] == k}
+            values[kept] = tuple(map(frozenset, places))
+        return values
+
+    def own(self, state: State) -> dict[str, Any]:
+        """A state of the recorded machine by variables."""
+        return dict(zip((v.name for v in self.recorded.system.variables), state, strict=True))
+
+    def compare(self) -> int:
+        """The number of steps of the recorded machine, all of them compared, in all states that both reach together. With a
+        place for each decision, each step of the verified machine is one of the recorded, too, or changes nothing there."""
+        (first,), (start,) = (m.interpreter.initial_states() for m in (self.recorded, self.verified))
+        assert self.own(first) == self.seen(start)
+        todo, known, steps = [(first, start)], {(first, start)}, 0
+        while todo:
+            mine, theirs = todo.pop()
+            pairs = []
+            for step, after in self.taken(self.recorded, mine):
+                pairs.append((after, self.matched(theirs, step, self.own(after))))
+                steps += 1
+            for step, after in self.taken(self.verified, theirs) if self.both else ():
+                pairs.append(
+                    (mine if self.seen(after) == self.seen(theirs) else self.repeated(mine, step, after), after)
+                )
+            for pair in pairs:
+                if pair not in known:
+                    known.add(pair)
+                    todo.append(pair)
+        return steps
+
+    @staticmethod
+    def taken(moves: SystemMoves, state: State) -> Iterator[tuple[Instance, State]]:
+        """The steps from a state."""
+        for action in moves.system.actions:
+            for instance in action.instances:
+                after = moves.take(instance, state)
+                if after is not None:
+                    yield instance, after
+
+    def matched(self, state: State, step: Instance, after: dict[str, Any]) -> State:
+        """A state of the verified machine after the same step; decisions have other places there."""
+        same = [i for i in self.verified.instances(step.action) if i.args == step.args or step.action == "restart"]
+        for before in self.settled(state):
+            for instance in same:
+                found = self.verified.take(instance, before)
+                if found is not None and self.seen(found) == after:
+                    return found
+        raise AssertionError(f"the verified machine has no step {step} from {self.seen(state)} to {after}")
+
+    def repeated(self, state: State, step: Instance, after: State) -> State:
+        """The state of the recorded machine after a step of the verified one."""
+        (same,) = (i for i in self.recorded.instances(step.action) if i.args == step.args)
+        found = self.recorded.take(same, state)
+        assert found is not None, (step, self.own(state))
+        assert self.own(found) == self.seen(after), step
+        return found
+
+    def settled(self, state: State) -> list[State]:
+        """The state, and those after decisions were carried out that restart nothing."""
+        found = [state]
+        for at in found:
+            for instance in self.restarts:
+                after = self.verified.take(instance, at)
+                if after is not None and after not in found and self.seen(after) == self.seen(at):
+                    found.append(after)
+        return found
+
+
+def hybrid_pair() -> JobGraph:
+    """A > B, kept on disk and read while it is written."""
+    return JobGraph((Vertex("A"), Vertex("B")), (Edge("A", "B", Pattern.POINTWISE, Exchange.HYBRID_FULL, "A>B"),))
+
+
+@pytest.mark.parametrize(
+    ("graph", "restarts", "pending", "steps"),
+    [
+        (JOB_GRAPHS["pair"](), 2, None, 1353),
+        (JOB_GRAPHS["pair"](), 3, 1, 2508),
+        (JOB_GRAPHS["pipelined-pair"](), 3, 2, 1674),
+        (hybrid_pair(), 2, None, 8277),
+        (JOB_GRAPHS["chain"](), 2, 1, 5948),
+    ],
+)
+def test_each_step_is_one_of_the_verified_machine(
+    graph: JobGraph, restarts: int, pending: int | None, steps: int
+) -> None:
+    """In all reachable states: with a place for each decision, and with fewer, used in turn."""
+    assert Followed(graph, restarts, pending).compare() == steps
+
+
+@pytest.mark.parametrize("tasks", [1, 2, pytest.param(3, marks=pytest.mark.long)])
+def test_each_step_is_one_of_the_verified_machine_on_small_graphs(tasks: int) -> None:
+    """On every job graph of so many tasks."""
+    for graph in job_graphs(tasks, (Exchange.PIPELINED, Exchange.BLOCKING, Exchange.HYBRID_FULL)):
+        assert Followed(graph, 2, None).compare() > 0
+        assert Followed(graph, 2, 1).compare() > 0
+
+
 @pytest.mark.long
 @settings(max_examples=300)
 @given(logged_graphs(), st.data())
-def test_restart_sets_are_those_of_the_failover_machine(logged: LoggedGraph, data: st.DataObject) -> None:
-    """Whatever failed, was lost, and was named: searching along exchanges finds the same regions as the machine's rule."""
+def test_restart_sets_are_those_of_the_function_on_job_graphs(logged: LoggedGraph, data: st.DataObject) -> None:
+    """Whatever failed, was lost, and was named: as many rounds as there are exchanges in a chain are enough."""
     model = RecordedFailover(recorded_graph(logged).graph, restarts=1)
     status = st.sampled_from(("NONE", "PRODUCING", "STORED", "GONE", "RELEASED"))
     state = SimpleNamespace(partition={p: data.draw(status) for p in model.partitions})
     failed = data.draw(st.sampled_from(model.tasks))
     named = data.draw(st.sampled_from((None, *model.partitions)))
-    defined = Failover.regions_to_restart(model, state, failed, named)
-    assert model.regions_to_restart(state, failed, named) == defined
+    restarted = model.regions_to_restart(state, failed, named)
+    topology = Topology(model.job_graph())
+    size = {v.name: v.parallelism for v in model.job_graph().vertices}
+    lost = {
+        (edge.dataset, n)
+        for edge in model.job_graph().edges
+        if edge.exchange.rereadable
+        for n in range(size[edge.source])
+        if model.is_lost(state, f"{edge.dataset}#{n}" if size[edge.source] > 1 else edge.dataset, named)
+    }
+    task = dict(zip(model.tasks, topology.tasks, strict=True))
+    defined = least_fixpoint(pipelined_regions(topology, model.merging), task[failed], lost)
+    assert {task[t] for r, tasks in model.regions.items() if restarted[r] for t in tasks} == defined
 
 
 def test_a_chain_of_causes_may_be_long() -> None:

@@ -22,7 +22,7 @@ from streamproof.conformance.flink.graph import Vertex as LoggedVertex
 from streamproof.conformance.validation import validate_paths
 from streamproof_specs.failover.flink.decisions import Causes
 from streamproof_specs.failover.flink.explain import Shown
-from streamproof_specs.failover.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
+from streamproof_specs.failover.flink.jobmanager_log import HIDDEN, decisions_at_once, decisions_taken, translate
 from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, recorded_graph, recorded_system
 from streamproof_specs.failover.flink.speculation import Groups
 from streamproof_specs.flink.scope import contradicted
@@ -162,10 +162,10 @@ def verdict(events: list[Event], announced: dict[tuple[str, int], int]) -> RunVe
     edges = (LoggedEdge(*IDS, "ALL_TO_ALL", "BLOCKING", "d" * 32),)
     recorded = recorded_graph(LoggedGraph("job", "job", vertices, edges, (), True, (), "log"))
     groups = Groups.of(events, announced)
-    decisions = [e for e in groups.events if e.event in DECISIONS]
-    model = RecordedFailover(recorded.graph, restarts=len(decisions))
+    at_once, taken = decisions_at_once(groups.events), decisions_taken(groups.events)
+    model = RecordedFailover(recorded.graph, at_once, restarts=taken)
     causes = Causes.of(recorded, model, events)
-    model.narrow(*causes.needed(groups.events), False, decisions_at_once(groups.events))
+    model.narrow(*causes.needed(groups.events), False)
     lines = translate(recorded, model, causes, Shown(), groups.events)
     main = Task("job", recorded_system(recorded, model), (Stream(groups.restored(lines.observations)),), HIDDEN)
     wrong = [contradicted("job", e, why) for e, why in groups.breaches]  # as the binding does

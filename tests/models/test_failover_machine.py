@@ -43,6 +43,7 @@ COUNTS = {
     "no-fence-eager": (1615, 2892, 23),
     "literal-pseudocode": (74, 90, 16),
     "lost-executors": (4245, 7786, 34),
+    "flink": (8874, 17097, 46),
 }
 """Distinct states, generated states and depth of the machine and each variant at its default parameters."""
 
@@ -90,6 +91,14 @@ def test_a_scheduler_without_delay_needs_a_second_input_to_fall_into_the_gap() -
     assert _not_holding("no-fence-eager", topology="diamond") == set()
     assert _not_holding("no-fence-eager", topology="join") == {"consistent_result", "survives"}
     assert _not_holding("eager-scheduling", topology="join") == set()
+
+
+def test_what_flink_does_is_harmless_on_a_chain_and_may_hang_on_pipelined_exchanges() -> None:
+    """Without a second reader nothing is read that a decision replaces. If a task withdraws and the failure of its peer never
+    comes, nobody restarts it: the JobMaster relies on it."""
+    assert _not_holding("flink", topology="chain") == set()
+    assert _not_holding("flink", topology="pipelined-pair") == {"deadlock"}
+    assert _not_holding("flink", topology="mixed") == {"deadlock", "consistent_result", "survives"}
 
 
 @pytest.mark.parametrize("topology", share(sorted(JOB_GRAPHS), 3))

@@ -16,7 +16,7 @@ class Scheduler(Failover):
 
     losses: int = 0
 
-    def is_consumed(self, s, p):
+    def is_consumed(self, s, consumers):
         """The scheduler releases nothing by itself."""
         return False
 

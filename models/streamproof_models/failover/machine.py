@@ -14,7 +14,8 @@ each within a budget. What is modelled:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from streamproof import WEAK, Array, Enum, Model, Option, Range, Set, State, action, require, terminal
@@ -118,6 +119,29 @@ def grouped(keys: Iterable[K], pairs: Iterable[tuple[K, str]]) -> dict[K, tuple[
     return {key: tuple(values) for key, values in found.items()}
 
 
+def grouped_by(
+    regions: Mapping[str, tuple[str, ...]], partitions: Iterable[str]
+) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Sets of regions -> the partitions to which `regions` assigns the set."""
+    by = [(tuple(sorted(regions[p])), p) for p in partitions]
+    return grouped(dict.fromkeys(key for key, _ in by), by)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumedGroup:
+    """Partitions that the same other regions read."""
+
+    produced: tuple[tuple[str, str], ...]
+    """The partitions, each after the region that produces it."""
+    consumers: tuple[str, ...]
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The regions that need every partition of the group if they restart: the consumers, and, since these restart
+        with it, a producer of another partition."""
+        return (*self.consumers, *(r for r, _ in self.produced)) if len(self.produced) > 1 else self.consumers
+
+
 class Failover(BatchJob):
     """Backtracking failover of one job (FLIP-1, phase 2)."""
 
@@ -137,30 +161,66 @@ class Failover(BatchJob):
         "large": {"parallelism": 2, "failures": 2, "losses": 2},
     }
     active: ClassVar[tuple[str, ...]] = ("SCHEDULED", "RUNNING")
-    """States of an attempt that occupies a slot and is not being cancelled."""
+    """States of an attempt that occupies a slot and is not being cancelled, in their order."""
+    reading: ClassVar[tuple[str, ...]] = ("RUNNING",)
+    """States in which a task can find an input missing."""
+    budgeted: ClassVar[bool] = True
+    """Whether `failures` and `losses` bound what happens; decisions to restart are always bounded."""
 
     def setup(self):
         """The structure of the job, and the number of decisions."""
         super().setup()
         self.decisions = self.failures + self.losses if self.restarts is None else self.restarts
+        self.noted = self.inputs
+        """Task -> the input channels of which the machine notes what has been read."""
+        self.failing = self.tasks
+        """The tasks that may fail of themselves."""
+        self.missable = self.reads
+        """Task -> the partitions that it may miss."""
+        read = {r: dict.fromkeys(p for t in tasks for p in self.reads[t]) for r, tasks in self.regions.items()}
+        self.released_with = {r: grouped_by(self.consuming_regions, parts) for r, parts in read.items()}
+        """Region -> the partitions that it reads, by all the regions that read them."""
+        self.consumed_groups = self._consumed_groups()
+        """The partitions between regions, in groups."""
+        self.rounds = len(self.regions) - 1
+        """How often the restart rule visits every group: a chain of causes meets no region twice."""
+
+    @property
+    def places(self):
+        """Number of decisions that can be pending at a time."""
+        return self.decisions
+
+    def _consumed_groups(self) -> tuple[ConsumedGroup, ...]:
+        others = {p: tuple(r for r in self.consuming_regions[p] if r != at) for p, at in self.producing_region.items()}
+        groups = grouped_by(others, (p for p in others if others[p]))
+        return tuple(
+            ConsumedGroup(tuple((self.producing_region[p], p) for p in parts), consumers)
+            for consumers, parts in groups.items()
+        )
 
     def state(self):
         """All tasks CREATED, nothing produced."""
-        number, tasks, decisions = Range(0, self.decisions), Set(Enum(*self.tasks)), range(max(self.decisions, 1))
+        number, tasks, decisions = Range(0, self.decisions), Set(Enum(*self.tasks)), range(max(self.places, 1))
         partition = Enum("NONE", "PRODUCING", "STORED", "GONE", "RELEASED")
         return State(
             job=Enum("RUNNING", "FINISHED", "FAILED"),
             status=Array(self.tasks, Enum("CREATED", *self.active, "FINISHED", "FAILED", "CANCELING", "CANCELED")),
             attempt=Array(self.tasks, number),
             **({"partition": Array(list(self.partitions), partition)} if self.partitions else {}),
-            **({"read": Array(list(self.channels), Option(number))} if self.channels else {}),
+            **({"read": Array(list(self.channels), Option(number))} if any(self.noted.values()) else {}),
             decided=number,
             restarting=Array(decisions, tasks),
             awaiting=Array(decisions, tasks),
             version=Array(self.tasks, number),
-            failures_left=Range(0, self.failures, init=self.failures),
-            losses_left=Range(0, self.losses, init=self.losses),
+            **(self.budgets() if self.budgeted else {}),
         )
+
+    def budgets(self):
+        """The failures and losses still to come."""
+        return {
+            "failures_left": Range(0, self.failures, init=self.failures),
+            "losses_left": Range(0, self.losses, init=self.losses),
+        }
 
     # --- scheduling, in topological order of the regions
 
@@ -177,7 +237,7 @@ class Failover(BatchJob):
 
     def has_finished(self, s, t):
         """Whether task `t` has finished and no pending decision restarts it."""
-        return s.status[t] == "FINISHED" and not any(self.restarts_task(s, k, t) for k in range(self.decisions))
+        return s.status[t] == "FINISHED" and not any(self.restarts_task(s, k, t) for k in range(self.places))
 
     def take_up(self, s, tasks):
         """Tasks wait for their slots; the JobMaster tracks their output from now on."""
@@ -193,13 +253,13 @@ class Failover(BatchJob):
     @action(t="tasks", fairness=WEAK)
     def run(self, s, t):
         """The task runs."""
-        require(s.job == "RUNNING" and s.status[t] == "SCHEDULED")
+        require(s.job == "RUNNING" and s.status[t] == self.active[-2])
         s.status[t] = "RUNNING"
         self.read_inputs(s, t)
 
     def read_inputs(self, s, t):
         """Task `t` begins to read, of the producers' present attempts, the inputs that are there."""
-        for c in self.inputs[t]:
+        for c in self.noted[t]:
             if s.read[c] is None and (c not in self.partition_of or s.partition[self.partition_of[c]] == "STORED"):
                 s.read[c] = s.attempt[self.channels[c][0]]
 
@@ -210,11 +270,20 @@ class Failover(BatchJob):
         require(all(self.is_delivered(s, c) for c in self.inputs[t]))
         self.read_inputs(s, t)
         s.status[t] = "FINISHED"
+        self.store_output(s, t)
+        for consumers, parts in self.released_with[self.region_of[t]].items():
+            consumed = self.is_consumed(s, consumers)
+            for p in parts:
+                if consumed and s.partition[p] in self.releasable(p):
+                    s.partition[p] = "RELEASED"
+
+    def store_output(self, s, t):
+        """The partitions that `t` produces are stored."""
         self.mark_output(s, t, "STORED")
-        for p in self.partitions:
-            is_input = self.region_of[t] in self.consuming_regions[p]
-            if is_input and self.is_consumed(s, p) and s.partition[p] in ("STORED", "GONE"):
-                s.partition[p] = "RELEASED"
+
+    def releasable(self, p):
+        """The states in which partition `p` is released when nobody needs it."""
+        return ("STORED", "GONE")
 
     def is_delivered(self, s, c):
         """Whether everything on channel `c` can have been read."""
@@ -222,36 +291,47 @@ class Failover(BatchJob):
             return s.read[c] is not None or s.partition[self.partition_of[c]] == "STORED"
         return s.status[self.channels[c][0]] == "FINISHED"
 
-    def is_consumed(self, s, p):
-        """Whether all regions that read partition `p` have finished for good."""
-        return all(self.has_finished(s, t) for r in self.consuming_regions[p] for t in self.regions[r])
+    def is_consumed(self, s, consumers):
+        """Whether the regions that read a partition have finished for good."""
+        return all(self.has_finished(s, t) for r in consumers for t in self.regions[r])
 
     @action(fairness=WEAK)
     def complete(self, s):
         """The last task has finished and no decision is pending: the job has finished."""
-        require(s.job == "RUNNING" and all(len(s.restarting[k]) == 0 for k in range(self.decisions)))
+        require(s.job == "RUNNING" and all(len(s.restarting[k]) == 0 for k in range(self.places)))
         require(all(s.status[t] == "FINISHED" for t in self.tasks))
         s.job = "FINISHED"
 
     # --- failures
 
-    @action(t="tasks")
+    @action(t="failing")
     def fail(self, s, t):
         """A task fails of itself."""
         require(s.job == "RUNNING" and s.status[t] in self.active)
-        require(s.decided < self.decisions and s.failures_left > 0)
-        s.failures_left -= 1
+        require(s.decided < self.decisions)
+        self.spend_failure(s)
         self.fail_over(s, t)
+
+    def spend_failure(self, s):
+        """A failure of the budget is spent."""
+        if self.budgeted:
+            require(s.failures_left > 0)
+            s.failures_left -= 1
+
+    def spend_loss(self, s):
+        """A loss of the budget is spent."""
+        if self.budgeted:
+            require(s.losses_left > 0)
+            s.losses_left -= 1
 
     @action(p="partitions")
     def lose(self, s, p):
         """A stored partition is lost; nobody notices yet."""
         require(s.job == "RUNNING" and s.partition[p] == "STORED")
-        require(s.losses_left > 0)
-        s.losses_left -= 1
+        self.spend_loss(s)
         s.partition[p] = "GONE"
 
-    @action(t="tasks", p=lambda m, t: m.reads[t], fairness=WEAK)
+    @action(t="missable", p=lambda m, t: m.missable[t], fairness=WEAK)
     def miss(self, s, t, p):
         """A task finds its input partition missing and fails, naming it."""
         require(s.job == "RUNNING" and self.notices(s, t, p))
@@ -262,14 +342,15 @@ class Failover(BatchJob):
         """Whether task `t` can find partition `p` missing; inside a region it waits for a producer at work."""
         producer = self.partitions[p]
         waits = self.region_of[t] == self.region_of[producer] and s.status[producer] in self.active
-        return s.status[t] == "RUNNING" and s.partition[p] != "STORED" and not waits
+        return s.status[t] in self.reading and s.partition[p] != "STORED" and not waits
 
-    @action(t="tasks")
+    @action(t="failing")
     def give_up(self, s, t):
         """A task fails and the restart strategy allows no further attempt: the job fails."""
         require(s.job == "RUNNING" and s.status[t] in self.active)
         require(s.decided == self.decisions)
-        require(s.failures_left > 0 or any(self.notices(s, t, p) for p in self.reads[t]))
+        if self.budgeted:
+            require(s.failures_left > 0 or any(self.notices(s, t, p) for p in self.reads[t]))
         s.status[t] = "FAILED"
         s.job = "FAILED"
 
@@ -277,7 +358,7 @@ class Failover(BatchJob):
         """The present attempt of `t` ends: its output is void, and no decision awaits it any longer."""
         s.status[t] = status
         self.mark_output(s, t, "NONE")
-        for k in range(self.decisions):
+        for k in range(self.places):
             s.awaiting[k].discard(t)
 
     # --- failover
@@ -292,11 +373,14 @@ class Failover(BatchJob):
         """The restart rule. These regions restart: that of the failed task; the producers of lost inputs of restarting
         regions; all consumers of restarting regions, because the output may differ the next time."""
         marked = {r: r == self.region_of[failed] for r in self.regions}
-        for _ in range(len(self.regions) - 1):  # a chain of causes meets no region twice
-            for p, producer in self.producing_region.items():
-                for consumer in self.consuming_regions[p]:
-                    marked[producer] = marked[producer] or (marked[consumer] and self.is_lost(s, p, missing))
-                    marked[consumer] = marked[consumer] or marked[producer]
+        for _ in range(self.rounds):
+            for group in self.consumed_groups:
+                needed = any(marked[r] for r in group.regions)
+                for producer, p in group.produced:
+                    marked[producer] = marked[producer] or (needed and self.is_lost(s, p, missing))
+                renewed = any(marked[producer] for producer, _ in group.produced)
+                for consumer in group.consumers:
+                    marked[consumer] = marked[consumer] or renewed
         return marked
 
     def is_lost(self, s, p, missing):
@@ -305,14 +389,23 @@ class Failover(BatchJob):
 
     def begin_restart(self, s, chosen):
         """A new decision takes over the chosen tasks, except those never scheduled, and cancels the active ones."""
+        k = self.place(s)
         for t in self.tasks:
             if chosen[t] and s.status[t] != "CREATED":
-                s.restarting[s.decided].add(t)
-                s.version[t] = s.decided
+                self.take_over(s, k, t)
                 if s.status[t] in (*self.active, "CANCELING"):
                     s.status[t] = "CANCELING"
-                    s.awaiting[s.decided].add(t)
+                    s.awaiting[k].add(t)
         s.decided += 1
+
+    def place(self, s):
+        """Where the next decision is kept."""
+        return s.decided
+
+    def take_over(self, s, k, t):
+        """The decision in place `k` restarts task `t`, and no older one does."""
+        s.restarting[k].add(t)
+        s.version[t] = k
 
     @action(t="tasks", fairness=WEAK)
     def cancel(self, s, t):
@@ -320,7 +413,7 @@ class Failover(BatchJob):
         require(s.job == "RUNNING" and s.status[t] == "CANCELING")
         self.end(s, t, "CANCELED")
 
-    @action(k="decisions", fairness=WEAK)
+    @action(k="places", fairness=WEAK)
     def restart(self, s, k):
         """All tasks of decision `k` have stopped: those that no newer decision has taken over start again."""
         require(s.job == "RUNNING" and k < s.decided and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
@@ -338,7 +431,7 @@ class Failover(BatchJob):
         s.status[t] = "CREATED"
         s.attempt[t] += 1
         self.mark_output(s, t, "NONE")
-        for c in self.inputs[t]:
+        for c in self.noted[t]:
             s.read[c] = None
 
     @terminal

@@ -86,9 +86,9 @@ class EarlyRelease(Failover, variant="early-release"):
 
     topology: str = "tee"
 
-    def is_consumed(self, s, p):
-        """Whether all regions that read partition `p` are FINISHED."""
-        return all(s.status[t] == "FINISHED" for r in self.consuming_regions[p] for t in self.regions[r])
+    def is_consumed(self, s, consumers):
+        """Whether the regions that read a partition are FINISHED."""
+        return all(s.status[t] == "FINISHED" for r in consumers for t in self.regions[r])
 
 
 class NoMerging(Failover, variant="no-merging"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from streamproof import Spec, invariant, reachable, step
 from streamproof_models.failover.executors import LostExecutors  # noqa: F401
+from streamproof_models.failover.flink import FlinkRules  # noqa: F401
 from streamproof_models.failover.literal import LiteralPseudocode  # noqa: F401
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.variants import (  # noqa: F401  (declaring a variant registers it)
@@ -156,5 +157,6 @@ SPEC = Spec(
         "no-fence-eager": {"consistent_result": "violated", "survives": "violated"},
         "lost-executors": {},
         "literal-pseudocode": {"termination": "violated"},
+        "flink": {"consistent_result": "violated", "survives": "violated"},
     },
 )

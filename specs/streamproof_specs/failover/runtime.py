@@ -53,9 +53,13 @@ class RuntimeJob(Failover):
         """The recorded one."""
         return self._graph
 
-    def is_consumed(self, s: Any, p: Any) -> Any:
+    def setup(self) -> None:
         """Partitions of caching exchanges are kept until the job is over."""
-        return False if p in kept(self._graph) else super().is_consumed(s, p)
+        super().setup()
+        held = kept(self._graph)
+        for region, groups in self.released_with.items():
+            released = {by: tuple(p for p in parts if p not in held) for by, parts in groups.items()}
+            self.released_with[region] = {by: parts for by, parts in released.items() if parts}
 
     def is_ready(self, s: Any, tasks: Any) -> Any:
         """Eagerly: the producers of the inputs are at work, or have finished for good."""

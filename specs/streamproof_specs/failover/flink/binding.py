@@ -30,7 +30,13 @@ from streamproof_specs.failover.flink.decisions import Causes
 from streamproof_specs.failover.flink.every_scheduler import breaches, deployed_to_lost, hang
 from streamproof_specs.failover.flink.explain import FailoverExplainer, Shown
 from streamproof_specs.failover.flink.job_history import job_history
-from streamproof_specs.failover.flink.jobmanager_log import DECISIONS, HIDDEN, decisions_at_once, translate
+from streamproof_specs.failover.flink.jobmanager_log import (
+    DECISIONS,
+    HIDDEN,
+    decisions_at_once,
+    decisions_taken,
+    translate,
+)
 from streamproof_specs.failover.flink.recorded_machine import (
     RecordedFailover,
     RecordedGraph,
@@ -112,10 +118,9 @@ class FlinkFailover(FlinkLogs):
         if groups is not None and groups.left is not None:
             why = f"{groups.left}: the machine does not follow that"
             return Unit(job, title, attempts, False, (why,), damage(run), sampled)
-        decisions = [e.event for e in master if e.event in DECISIONS]
-        model = RecordedFailover(recorded.graph, restarts=len(decisions))
+        model = RecordedFailover(recorded.graph, decisions_at_once(master), restarts=decisions_taken(master))
         causes = Causes.of(recorded, model, events)
-        model.narrow(*causes.needed(master), "failover.global.restart" in decisions, decisions_at_once(master))
+        model.narrow(*causes.needed(master), any(e.event == "failover.global.restart" for e in master))
         shown = Shown()
         lines = translate(recorded, model, causes, shown, master)
         wording = FailoverExplainer(recorded, model, shown)
@@ -181,7 +186,7 @@ def _lines(job: str, graph: JobGraph, master: Sequence[Event], groups: Groups | 
         return ()
     if recorded is None:
         return ()
-    model = RecordedFailover(recorded.graph)
+    model = RecordedFailover(recorded.graph, restarts=decisions_taken(master))
     lines = translate(recorded, model, Causes(recorded, model, {}, judging=False), Shown(), master)
     found = lines.observations if groups is None else groups.restored(lines.observations)
     observations = tuple(Observation(o.event, impossible=o.impossible) for o in found)

@@ -175,9 +175,16 @@ class Decisions:
         return None
 
 
+def last_decision(look: StateReader) -> frozenset[str]:
+    """The tasks of the last decision, right after it. Places are used in turn."""
+    places: tuple[frozenset[str], ...] = look("restarting")
+    latest: int = look("decided") - 1
+    return places[latest % len(places)]
+
+
 def restart_set(look: StateReader) -> tuple[frozenset[str], tuple[tuple[str, int], ...]]:
     """The tasks of the last decision, with the attempts that it cancels."""
-    chosen: frozenset[str] = look("restarting")[look("decided") - 1]
+    chosen = last_decision(look)
     return chosen, tuple((task, look("attempt", task)) for task in sorted(chosen))
 
 
@@ -189,12 +196,8 @@ def counted(event: Event, failed: str | None, later: frozenset[str]) -> Constrai
     count = event.args["count"]
     whose = "a global failure" if failed is None else f"the failed task {event.args['attempt']}"
 
-    def chosen(look: StateReader) -> frozenset[str]:
-        found: frozenset[str] = look("restarting")[look("decided") - 1]
-        return found
-
     def text(look: StateReader) -> str:
-        ours = chosen(look)
+        ours = last_decision(look)
         said = f"the log restarts {count} tasks, the protocol {len(ours)}: {listed(sorted(ours), _TASKS)}"
         more, fewer = sorted(later - ours), sorted(ours - later)
         if more:
@@ -205,6 +208,6 @@ def counted(event: Event, failed: str | None, later: frozenset[str]) -> Constrai
 
     return Constraint(
         text,
-        lambda look: len(chosen(look)) == count,
-        lambda look: f"{len(chosen(look))} tasks will be restarted to recover {whose}",
+        lambda look: len(last_decision(look)) == count,
+        lambda look: f"{len(last_decision(look))} tasks will be restarted to recover {whose}",
     )

@@ -111,7 +111,8 @@ class FailoverExplainer:
     def _why_not_finished(self, task: str, look: StateReader) -> str:
         if look("status", task) != "RUNNING":
             return self._present(task, look)
-        late = [self._present(p, look) for p in self.model.pipelined_inputs[task] if look("status", p) != "FINISHED"]
+        producers = dict.fromkeys(self.model.channels[c][0] for c in self.model.inputs[task])
+        late = [self._present(p, look) for p in producers if look("status", p) != "FINISHED"]
         return f"{task} finishes before its input is complete: {listed(late)}"
 
     # --- acceptable lines

@@ -16,7 +16,7 @@ from streamproof.conformance import Constraint, Event, Move, Observation, StateR
 from streamproof_specs.failover.flink.decisions import Arrival, Causes, Decision, Decisions, counted, restart_set
 from streamproof_specs.failover.flink.every_scheduler import never
 from streamproof_specs.failover.flink.explain import Shown, listed, switch
-from streamproof_specs.failover.flink.recorded_machine import STARTED, RecordedFailover, RecordedGraph
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, RecordedGraph
 
 HIDDEN = frozenset({"restart"})
 
@@ -254,7 +254,7 @@ class _Translator:
             return Observation(event, impossible=wrong)
         alive = Constraint(
             lambda look: f"{task} attempt {look('attempt', task)} is {look('status', task)} and cannot fail",
-            lambda look: look("status", task) in STARTED,
+            lambda look: look("status", task) in self.model.active,
         )
         return Observation(event, constraints=(alive, *self.causes.constraints(event, task)), before=before)
 
@@ -332,7 +332,7 @@ class _Translator:
         status, number = look("status"), look("attempt")
         for tasks, producers, begun in self._regions:
             ready = all(status[t] == "CREATED" for t in tasks) and all(status[p] == "FINISHED" for p in producers)
-            ready = ready and all(status[p] in (*STARTED, "FINISHED") for p in begun)
+            ready = ready and all(status[p] in (*self.model.active, "FINISHED") for p in begun)
             ready = ready and not (restoring and all(number[t] > 0 for t in tasks))
             for t in tasks:
                 task = self.model.tasks[t]
@@ -446,6 +446,12 @@ class _Translator:
         gone = [p for t in lost for p in self.model.outputs[t]]
         self._untrack = (*self._untrack, *(Move("untrack", {"p": p}, optional=True) for p in gone))
         return Observation(event)
+
+
+def decisions_taken(events: Sequence[Event]) -> int:
+    """The number of restart decisions before the job is given up, cancelled or suspended."""
+    over = (at for at, e in enumerate(events) if e.event == "job.transition" and e.args["new"] in _OVER)
+    return sum(e.event in DECISIONS for e in events[: next(over, len(events))])
 
 
 def decisions_at_once(events: Sequence[Event]) -> int:
