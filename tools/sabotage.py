@@ -21,7 +21,7 @@ import json
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,14 +32,13 @@ TOOLS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TOOLS), str(TOOLS.parent / "tests" / "support")]
 
 from lies import MACHINES, recorded_runs  # noqa: E402
-from tampering import runtime_lies  # noqa: E402
-
 from streamproof import Model  # noqa: E402
 from streamproof.conformance import explaining, judging, validate_paths  # noqa: E402
 from streamproof.conformance.moves import SystemMoves  # noqa: E402
 from streamproof.language.declare.origin import model_of  # noqa: E402
 from streamproof.system.model import Conjunct, Instance, System  # noqa: E402
 from streamproof.traces.explain import why_false  # noqa: E402
+from tampering import runtime_lies  # noqa: E402
 
 Guard = tuple[str, int]
 """A condition of a rule: the file and the line."""
@@ -84,7 +83,9 @@ def judged_with(change: Change | None = None) -> Iterator[Seen]:
                 seen.machines[machine] = None
             self.machine = machine
             if change is not None:
-                system = replace(system, actions=tuple(replace(a, instances=others(a.instances)) for a in system.actions))
+                system = replace(
+                    system, actions=tuple(replace(a, instances=others(a.instances)) for a in system.actions)
+                )
             ground = grounding if grounding is None else lambda action, args: others(grounding(action, args))
             super().__init__(system, ground)
 
@@ -250,7 +251,9 @@ def main() -> None:
                     for action, run in found.actions.items():
                         print(f"  {'-' if not run else '+'} {action}  {run}")
                     for guard, shown in found.guards.items():
-                        print(f"  {'-' if not shown else '+'} {Path(guard[0]).name}:{guard[1]} {found.texts[guard]}  {shown}")
+                        print(
+                            f"  {'-' if not shown else '+'} {Path(guard[0]).name}:{guard[1]} {found.texts[guard]}  {shown}"
+                        )
 
 
 if __name__ == "__main__":

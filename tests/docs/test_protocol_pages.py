@@ -17,6 +17,7 @@ PAGES = {
     "buffer_pool": "bugbench.md",
     "credit_barriers": "protocols/credit.md",
     "credit_channel": "how-to-validate-flink-credit.md",
+    "checkpoint_views": "protocols/checkpoints.md",
     "credit_connection": "protocols/credit.md",
     "credit_flush": "protocols/credit.md",
     "credit_locks": "protocols/credit.md",

@@ -17,9 +17,10 @@ the subject of `credit_barriers`); savepoints are left out; a time-out may happe
 from __future__ import annotations
 
 from streamproof import WEAK, Array, Bool, Enum, Model, Range, State, action, choose, require, terminal
+from streamproof_models.checkpoints.rules import CheckpointRules
 
 
-class Checkpoints(Model):
+class Checkpoints(CheckpointRules, Model):
     """The tasks of one job, and the coordinator of its checkpoints; checkpoint ids begin with 1."""
 
     name = "checkpoints"
@@ -49,7 +50,7 @@ class Checkpoints(Model):
 
     def setup(self):
         """Pairs of a checkpoint id and a task."""
-        self.every = range(1, self.ids + 1)
+        self.every = self.keys = range(1, self.ids + 1)
         self.pairs = [(c, t) for c in self.every for t in range(self.tasks)]
 
     def state(self):
@@ -180,7 +181,7 @@ class Checkpoints(Model):
 
     def may_trigger(self, s, c):
         """Not `isDisposed`."""
-        return s.checkpoint[c] == "PENDING"
+        return self.is_pending(s, c)
 
     # --- the coordinator receives
 
@@ -190,7 +191,7 @@ class Checkpoints(Model):
         require(s.answer[c, t] != "NONE")
         answer = s.answer[c, t]
         s.answer[c, t] = "NONE"
-        if s.checkpoint[c] == "PENDING" and self.is_known(s, c, t):
+        if self.is_pending(s, c) and self.is_known(s, c, t):
             if answer == "DECLINE":
                 s.checkpoint[c] = "ABORTED"
             else:
@@ -228,12 +229,6 @@ class Checkpoints(Model):
         if sum(int(x) for x in s.store) > self.retained:
             s.store[min((c if s.store[c] else self.ids) for c in self.every)] = False
 
-    def drop_subsumed(self, s, c):
-        """`dropSubsumedCheckpoints`: earlier pending checkpoints."""
-        for earlier in self.every:
-            if earlier < c and s.checkpoint[earlier] == "PENDING":
-                s.checkpoint[earlier] = "ABORTED"
-
     def notify(self, s, c):
         """`sendAcknowledgeMessages` to the current attempts."""
         for t in range(self.tasks):
@@ -241,9 +236,8 @@ class Checkpoints(Model):
 
     @action(c="every", fairness=WEAK)
     def expire(self, s, c):
-        """`CheckpointCanceller`: the time-out of a pending checkpoint."""
-        require(s.checkpoint[c] == "PENDING")
-        s.checkpoint[c] = "ABORTED"
+        """A time-out."""
+        super().expire(s, c)
 
     # --- failures
 
@@ -269,12 +263,6 @@ class Checkpoints(Model):
         for c, t in self.pairs:
             s.triggers[c, t] = False
             s.notices[c, t] = False
-
-    def abort_pending(self, s):
-        """`abortPendingCheckpoints`."""
-        for c in self.every:
-            if s.checkpoint[c] == "PENDING":
-                s.checkpoint[c] = "ABORTED"
 
     @action(fairness=WEAK)
     def restore(self, s):

@@ -1,1 +1,1 @@
-"""Checkpoints in Flink's logs: `binding.py` reads the lines, `recorded_machine.py` is the machine that follows them."""
+"""Checkpoints in Flink's logs: `binding.py` follows the lines through `checkpoint_views`."""

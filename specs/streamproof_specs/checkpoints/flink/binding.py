@@ -36,7 +36,7 @@ from streamproof.conformance.flink import (
     problem_lines,
     read_run,
 )
-from streamproof_specs.checkpoints.flink.recorded_machine import RecordedCheckpoints
+from streamproof_models.checkpoints.views import CheckpointViews
 from streamproof_specs.flink.scope import FlinkLogs, contradicted, damage, doubted, outside
 from streamproof_specs.flink.versions import is_at_least
 
@@ -241,7 +241,7 @@ def _most_pending(events: Iterable[Event]) -> int:
 
 @lru_cache(maxsize=64)
 def _rules(ids: int, places: int, late: bool, silent: bool, savepoints: bool) -> Rules:
-    return Rules(RecordedCheckpoints(ids=max(1, ids), places=places, late=late, silent=silent, savepoints=savepoints))
+    return Rules(CheckpointViews(ids=max(1, ids), places=places, late=late, silent=silent, savepoints=savepoints))
 
 
 def _observation(event: Event, places: int, late: bool, leader: bool) -> Observation:
@@ -292,9 +292,8 @@ def _is_pending(c: int, late: bool) -> Constraint:
 
 def _open(look: StateReader) -> dict[int, str]:
     """The pending checkpoints."""
-    return {
-        c: status for c, status in zip(look("pending"), look("status"), strict=True) if status not in ("FREE", "STRAY")
-    }
+    places = zip(look("pending"), look("checkpoint"), look("stray"), strict=True)
+    return {c: state for c, state, stray in places if state != "NONE" and not stray}
 
 
 class _CheckpointExplainer:
@@ -307,7 +306,7 @@ class _CheckpointExplainer:
         match move.action:
             case "trigger" | "create" if c <= look("last"):
                 return f"checkpoint {c} is triggered after checkpoint {look('last')}: ids rise"
-            case "complete" if pending.get(c) == "SUBSUMED":
+            case "complete" if pending.get(c) == "ABORTED":
                 return f"checkpoint {c} completes after a later one, {look('latest')}, which subsumed it"
             case "complete" | "abort" if c not in pending:
                 how = "completes" if move.action == "complete" else "fails"

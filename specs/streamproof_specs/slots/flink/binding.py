@@ -121,7 +121,7 @@ class _Slots:
     def silent(self) -> str | None:
         """Why lines of a TaskManager may be missing: all of a kind are. It frees slots at DEBUG if that level is on."""
         for lines in self._lines.values():
-            freeing = any(e.event == "slot.rm.freeing" for es in lines.rm.values() for e in es)
+            freeing = any(_is_freed_by_report(es) for es in lines.rm.values())
             for process in lines.te:
                 spoken = self.facts.families[process]
                 if freeing and "slot.tm.free" not in spoken:
@@ -257,6 +257,12 @@ class _Slots:
             and of_slot[-1].event == "slot.tm.free"
             and (len({e.file for e in events}) == 1)
         )
+
+
+def _is_freed_by_report(events: Sequence[Event]) -> bool:
+    """Whether the ResourceManager frees the slot of a TaskManager to which it is connected."""
+    first = next((e.event for e in events if e.event in ("slot.rm.freeing", "rm.close")), None)
+    return first == "slot.rm.freeing"
 
 
 BINDING = FlinkSlots()

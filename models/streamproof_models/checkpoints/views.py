@@ -1,4 +1,6 @@
-"""What the log of Flink's `CheckpointCoordinator` shows of `checkpoints`: each checkpoint's beginning and end, and restores.
+"""What the log of Flink's `CheckpointCoordinator` shows of checkpoints: each one's beginning and end, and restores.
+
+The rules by which checkpoints end are those of `checkpoints`. This is the machine that follows logs.
 
 Plans, acknowledgements and notifications are not logged at INFO, and are left out. What the coordinator logs inside its
 lock is one action; the line "Triggering checkpoint" is written after the lock is released, so that the line about the end
@@ -12,15 +14,18 @@ aborted all: it is *stray*, and its end is logged or not.
 from __future__ import annotations
 
 from streamproof import Array, Bool, Enum, Model, Range, State, action, require
+from streamproof_models.checkpoints.rules import CheckpointRules
 
-_OPEN = ("PENDING", "SUBSUMED", "STRAY")
 
-
-class RecordedCheckpoints(Model):
+class CheckpointViews(CheckpointRules, Model):
     """The checkpoints of one job. Each pending one has a place; ids are those of the log, 0 is no checkpoint."""
 
-    name = "checkpoints"
-    ids: int = 4
+    name = "checkpoint_views"
+    check_deadlock = False
+    """Nothing has to happen."""
+    sizes = {"small": {}, "medium": {"ids": 4, "places": 3}}
+
+    ids: int = 3
     """Largest id."""
     places: int = 2
     """Largest number of checkpoints that are pending at a time."""
@@ -31,21 +36,33 @@ class RecordedCheckpoints(Model):
     savepoints: bool = False
     """Whether a savepoint may be the latest checkpoint (Flink before 1.15)."""
 
+    limits = {"ids": (1, None), "places": (1, None)}
+
+    # --- rules that variants change
+
+    ids_are_new = True
+    """A checkpoint gets an id after all earlier ones."""
+    restores_last = True
+    """A restart goes on from the latest completed checkpoint."""
+
     def setup(self):
         """Domains of actions."""
         self.every = range(1, self.ids + 1)
         self.any_or_none = range(self.ids + 1)
+        self.keys = range(self.places)
 
     def state(self):
         """Nothing was triggered."""
         checkpoint = Range(0, self.ids)
         return State(
             pending=Array(self.places, checkpoint),
-            status=Array(self.places, Enum("FREE", *_OPEN)),
+            checkpoint=Array(self.places, Enum("NONE", "PENDING", "ABORTED")),  # ABORTED: its line is still to come
+            stray=Array(self.places, Bool()),  # aborted by a restart or the end of the job; it may have no line
             savepoint=Array(self.places, Bool()),
             first=checkpoint,  # the first one whose beginning is in the record
             last=checkpoint,
             latest=checkpoint,  # `getLatestCheckpoint`
+            restored=checkpoint,  # from which the job goes on
             fresh=checkpoint,  # triggered by the last line, 0 if that was another line
             unannounced=checkpoint,  # whose line "Triggering checkpoint" is still to come
             from_savepoint=Bool(),  # the job starts from a savepoint, which is not loaded yet
@@ -79,9 +96,9 @@ class RecordedCheckpoints(Model):
 
     def add(self, s, c, p):
         """A pending checkpoint, in the first free place: ids rise."""
-        require(c > s.last)
-        require(s.status[p] == "FREE" and all(s.status[q] != "FREE" for q in range(p)))
-        s.status[p] = "PENDING"
+        require(c > s.last or not self.ids_are_new)
+        require(s.checkpoint[p] == "NONE" and all(s.checkpoint[q] != "NONE" for q in range(p)))
+        s.checkpoint[p] = "PENDING"
         s.pending[p] = c
         s.last = c
         if s.first == 0:
@@ -92,29 +109,30 @@ class RecordedCheckpoints(Model):
     @action(c="every", p="places", stored=(False, True))
     def complete(self, s, c, p, stored):
         """`completePendingCheckpoint`: it is the latest unless it is a savepoint; earlier pending ones will be aborted."""
-        require(s.status[p] == "PENDING" and s.pending[p] == c and s.unannounced != c)
+        require(self.is_pending(s, p) and s.pending[p] == c and s.unannounced != c)
         require(stored != s.savepoint[p] or (stored and self.savepoints))
         if stored:
-            self.store(s, c)
+            s.latest = c
+            self.drop_subsumed(s, p)
         self.free(s, p)
 
-    def store(self, s, c):
-        """`addCheckpointAndSubsumeOldestOne`, `dropSubsumedCheckpoints`."""
-        s.latest = c
-        for p in range(self.places):
-            if s.status[p] == "PENDING" and s.pending[p] < c and not s.savepoint[p]:
-                s.status[p] = "SUBSUMED"
+    def is_before(self, s, earlier, c):
+        """Savepoints are not subsumed."""
+        return s.pending[earlier] < s.pending[c] and not s.savepoint[earlier]
 
     @action(c="every", p="places")
     def abort(self, s, c, p):
-        """`abortPendingCheckpoint`."""
-        require(s.status[p] in _OPEN and s.pending[p] == c)
+        """`abortPendingCheckpoint`: it is pending, or was aborted before."""
+        require(s.pending[p] == c)
+        if s.checkpoint[p] != "ABORTED":
+            self.expire(s, p)
         self.free(s, p)
 
     def free(self, s, p):
         """Nothing of the checkpoint remains."""
         s.fresh = 0
-        s.status[p] = "FREE"
+        s.checkpoint[p] = "NONE"
+        s.stray[p] = False
         s.pending[p] = 0
         s.savepoint[p] = False
 
@@ -152,8 +170,9 @@ class RecordedCheckpoints(Model):
     @action(c="any_or_none")
     def restore(self, s, c):
         """`restoreLatestCheckpointedStateInternal`: the latest completed checkpoint. All pending ones were aborted before."""
-        require(c == s.latest and not s.over)
+        require((c == s.latest or not self.restores_last) and not s.over)
         self.all_over(s)
+        s.restored = c
         s.foreign = False
         s.settled = True
 
@@ -169,13 +188,14 @@ class RecordedCheckpoints(Model):
         s.foreign = False
         s.settled = True
         s.latest = c
+        s.restored = c
         s.last = max(s.last, c)
 
     @action
     def change_leader(self, s):
         """The JobMaster gives up its leadership, or another one begins: what it had pending is aborted, with lines or
         without."""
-        self.stray(s)
+        self.lose_all(s)
         s.foreign = True
         s.over = False
 
@@ -187,14 +207,13 @@ class RecordedCheckpoints(Model):
 
     def all_over(self, s):
         """No checkpoint is pending, but for one that the last line has triggered, which is stray from now on."""
-        require(
-            self.silent or all(s.status[p] in ("FREE", "STRAY") or s.pending[p] == s.fresh for p in range(self.places))
-        )
-        self.stray(s)
+        ended = all(s.checkpoint[p] == "NONE" or s.stray[p] or s.pending[p] == s.fresh for p in range(self.places))
+        require(self.silent or ended)
+        self.lose_all(s)
 
-    def stray(self, s):
-        """What is pending is aborted, or will be."""
+    def lose_all(self, s):
+        """What is pending is aborted."""
+        self.abort_pending(s)
         for p in range(self.places):
-            if s.status[p] != "FREE":
-                s.status[p] = "STRAY"
+            s.stray[p] = s.checkpoint[p] != "NONE"
         s.fresh = 0
