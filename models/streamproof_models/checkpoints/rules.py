@@ -6,7 +6,10 @@ from streamproof import require
 
 
 class CheckpointRules:
-    """Rules for models with an array `checkpoint` of states, whose keys are `keys`."""
+    """Rules for models with an array `checkpoint` of states."""
+
+    keys: range
+    """The keys of the array."""
 
     def is_pending(self, s, c):
         """Whether a checkpoint is neither complete nor aborted."""
