@@ -9,7 +9,10 @@ Three kinds of sabotage:
 
 * an action that is never possible: a recorded run must be rejected;
 * a guard that is left out: a tampered copy of a run, which was rejected, must be accepted, or rejected elsewhere;
-* a variant of the model, whose functions replace the machine's: the same, or a recorded run must be rejected.
+* a variant of the model, whose functions replace the machine's: a run or a tampered copy must have another verdict.
+
+Copies are tampered with as `lies.py` does it, line by line, and, as these edits do not reach every guard, by random moves of
+events: one is repeated, left out, or stands in the place of another.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import argparse
 import ast
 import inspect
 import json
+import random
 import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,13 +38,19 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent / "tests" / "support")]
 
 from lies import MACHINES, recorded_runs  # noqa: E402
 from streamproof import Model  # noqa: E402
-from streamproof.conformance import explaining, judging, validate_paths  # noqa: E402
+from streamproof.conformance import Task, explaining, judging, validate_paths  # noqa: E402
 from streamproof.conformance.moves import SystemMoves  # noqa: E402
+from streamproof.conformance.overlapping import OverlapTracker  # noqa: E402
+from streamproof.conformance.relation import relation_to  # noqa: E402
+from streamproof.conformance.tracker import Tracker  # noqa: E402
 from streamproof.language.declare.origin import model_of  # noqa: E402
+from streamproof.system import StreamproofError  # noqa: E402
 from streamproof.system.model import Conjunct, Instance, System  # noqa: E402
 from streamproof.traces.explain import why_false  # noqa: E402
 from tampering import runtime_lies  # noqa: E402
 
+Answer = tuple[Any, ...]
+"""What is compared of a verdict."""
 Guard = tuple[str, int]
 """A condition of a rule: the file and the line."""
 Change = Callable[[Instance], Instance | None]
@@ -55,6 +66,7 @@ def guard_of(conjunct: Conjunct) -> Guard | None:
 class Seen:
     """What was seen while logs were judged: the machines, the actions taken, and the conditions that were false."""
 
+    tasks: list[Task] = field(default_factory=list)
     machines: dict[type[Model], None] = field(default_factory=dict)
     taken: set[tuple[type[Model], str]] = field(default_factory=set)
     false: set[Guard] = field(default_factory=set)
@@ -95,18 +107,66 @@ def judged_with(change: Change | None = None) -> Iterator[Seen]:
                 seen.taken.add((self.machine, instance.action))
             return after
 
-    def noted(system: System, guard: tuple[Conjunct, ...], state: Any) -> str | None:
+    def noted(system: System, guard: tuple[Conjunct, ...], state: Any) -> Any:
         seen.false.update(
             where for c in guard if (where := guard_of(c)) is not None and why_false(system, (c,), state) is not None
         )
         return why_false(system, guard, state)
 
-    known = judging.SystemMoves, explaining.why_false
-    judging.SystemMoves, explaining.why_false = Moves, noted  # type: ignore[misc, assignment]
+    class Follower(Tracker):
+        def __post_init__(self) -> None:
+            seen.tasks.append(self.task)
+            super().__post_init__()
+
+    class SpanFollower(OverlapTracker):
+        def __post_init__(self) -> None:
+            seen.tasks.append(self.task)
+            super().__post_init__()
+
+    others_of: dict[str, Any] = {"SystemMoves": Moves, "Tracker": Follower, "OverlapTracker": SpanFollower}
+    known = {name: getattr(judging, name) for name in others_of}
+    vars(explaining)["why_false"] = noted
+    for name, other_one in others_of.items():
+        setattr(judging, name, other_one)
     try:
         yield seen
     finally:
-        judging.SystemMoves, explaining.why_false = known  # type: ignore[misc, assignment]
+        vars(explaining)["why_false"] = why_false
+        for name, own in known.items():
+            setattr(judging, name, own)
+
+
+def followed(task: Task) -> Answer:
+    """The verdict on one behaviour, with the sabotage of `judged_with`."""
+    follow = vars(judging)["OverlapTracker" if task.spans else "Tracker"]
+    try:
+        tracked = follow(task, steps=vars(judging)["SystemMoves"](task.system, task.grounding)).run()
+    except StreamproofError as error:
+        return "error", str(error)
+    rejection = tracked.rejection
+    return ("accepted",) if rejection is None else ("rejected", rejection.index, rejection.message)
+
+
+def tampered(task: Task, draw: random.Random) -> Task | None:
+    """A copy of a behaviour in which an event is repeated, left out, or in the place of another one."""
+    accounts: list[tuple[Any, ...]] = [*task.spans] or [tuple(stream.observations) for stream in task.streams]
+    at = draw.choice([n for n, account in enumerate(accounts) if account] or [-1])
+    if at < 0:
+        return None
+    own = [*accounts[at]]
+    place, kind = draw.randrange(len(own)), draw.choice(("repeated", "elsewhere", "elsewhere", "left out", "instead"))
+    if kind == "left out":
+        del own[place]
+    elif task.spans:
+        other = draw.choice(own).observation
+        own[place] = replace(own[place], observation=other if kind == "instead" else own[place - 1].observation)
+    else:
+        event = own[place] if kind == "repeated" else draw.choice(own)
+        own[place : place + (kind == "instead")] = [replace(event, follows=None)]
+    if task.spans:
+        return replace(task, spans=tuple(tuple(own) if n == at else account for n, account in enumerate(task.spans)))
+    streams = (replace(s, observations=tuple(own)) if n == at else s for n, s in enumerate(task.streams))
+    return replace(task, streams=tuple(streams))
 
 
 def without_guard(guard: Guard) -> Change:
@@ -153,34 +213,58 @@ def _calls_super(tree: ast.AST) -> bool:
     return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "super" for n in ast.walk(tree))
 
 
-Answer = tuple[Any, ...]
-
-
-def answer(outcome: Any) -> Answer:
-    """What is compared of an outcome: the verdict, and the place or message of a rejection."""
-    return outcome.verdict, outcome.place, outcome.message
-
-
 @dataclass
 class Found:
     """What the sabotage of one machine's rules has shown."""
 
     machine: type[Model]
+    model: str
+    """The name of the verdict's model."""
     actions: dict[str, str] = field(default_factory=dict)
     """Action -> the run that is rejected without it; empty if none is."""
     guards: dict[Guard, str] = field(default_factory=dict)
     """Guard -> the edit that is caught by it alone, with its run; empty if there is none."""
+    variants: dict[str, str] = field(default_factory=dict)
+    """Variant of the model -> the run, or the run with the edit, that has another verdict; empty if there is none."""
     texts: dict[Guard, str] = field(default_factory=dict)
 
+    @property
+    def reached(self) -> frozenset[str]:
+        """The functions whose conditions were looked at: those of actions that the runs take."""
+        trees = [_reads(self.machine, action) for action in self.actions]
+        return frozenset(name for names in trees for name in names)
 
-def sabotaged(lies: ModuleType, runs: Iterable[Path], most: int = 1) -> list[Found]:
-    """Takes the actions and guards of the machines out, one by one, that follow the runs which `lies` edits."""
+    @property
+    def summary(self) -> str:
+        """The numbers of sabotages that a log shows."""
+        parts: dict[str, dict[Any, str]] = {"actions": self.actions, "guards": self.guards, "variants": self.variants}
+        shown = (f"{sum(map(bool, part.values()))} of {len(part)} {name}" for name, part in parts.items())
+        return f"{self.machine.__name__}: {', '.join(shown)}"
+
+
+def _reads(machine: type[Model], action: str) -> set[str]:
+    """The functions of a machine that an action calls, itself included."""
+    found, open_names = set[str](), [action]
+    while open_names:
+        name = open_names.pop()
+        functions = [vars(c)[name] for c in machine.__mro__ if inspect.isfunction(vars(c).get(name))]
+        if name in found or not functions:
+            continue
+        found.add(name)
+        open_names += [called for function in functions for called in function.__code__.co_names]
+    return found
+
+
+def sabotaged(lies: ModuleType, runs: Iterable[Path], most: int = 1, moved: int = 100) -> list[Found]:
+    """Takes the actions and guards of the machines out, one by one, that follow the runs which `lies` edits.
+
+    `most`: copies of each kind of edit and run; `moved`: copies of each behaviour with moved events."""
     runs = [*runs]
     found: dict[type[Model], Found] = {}
 
     def of(machine: type[Model]) -> Found:
         if machine not in found:
-            found[machine] = Found(machine)
+            found[machine] = Found(machine, lies.MODEL)
             for place, where, text in guards(machine):
                 found[machine].guards.setdefault(place, "")
                 found[machine].texts.setdefault(place, f"{where}: {text}")
@@ -197,26 +281,121 @@ def sabotaged(lies: ModuleType, runs: Iterable[Path], most: int = 1) -> list[Fou
                 of(machine).actions[action] = run.name if after != before else ""
         for machine in seen.machines:
             of(machine)
+
+    def drop_false(seen: Seen, before: Answer, judged_again: Callable[[], Answer], what: str) -> None:
+        owners = defaultdict(list)
+        for machine in found.values():
+            for guard in seen.false & machine.guards.keys():
+                if not machine.guards[guard]:
+                    owners[guard].append(machine)
+        for guard, machines in owners.items():
+            with judged_with(without_guard(guard)):
+                after = judged_again()
+            for machine in machines if after != before else ():
+                machine.guards[guard] = what
+
+    behaviours: list[tuple[str, Task]] = []
     for run in runs:
+        with judged_with() as seen:
+            _whole(lies, run)()
+        behaviours += [(run.name, task) for task in seen.tasks]
         made: Counter[str] = Counter()
         for edit in lies.edits(run):
             made[edit.kind] += 1
-            if made[edit.kind] > most:
-                continue
-            with judged_with() as seen:
-                before = answer(lies.outcome(run, edit))
-            owners = defaultdict(list)
-            for machine in found.values():
-                for guard in seen.false & machine.guards.keys():
-                    if not machine.guards[guard]:
-                        owners[guard].append(machine)
-            for guard, machines in owners.items():
-                with judged_with(without_guard(guard)):
-                    after = answer(lies.outcome(run, edit))
-                if after != before:
-                    for machine in machines:
-                        machine.guards[guard] = f"{run.name}: {edit.kind}"
+            if made[edit.kind] <= most:
+                with judged_with() as seen:
+                    before = _outcome(lies, run, edit)
+                drop_false(seen, before, partial(_outcome, lies, run, edit), f"{run.name}: {edit.kind}")
+    draw = random.Random(0)
+    for _ in range(moved):
+        for name, task in behaviours:
+            of_task = model_of(task.system)
+            copy = None if of_task is None or all(found[of_task].guards.values()) else tampered(task, draw)
+            if copy is not None:
+                with judged_with() as seen:
+                    before = followed(copy)
+                drop_false(seen, before, partial(followed, copy), f"{name}: an event moved")
+    for one in found.values():
+        for name, variant in _variants(one.machine).items():
+            one.variants[name] = _shows(one.machine, variant, lies, runs, moved)
     return [*found.values()]
+
+
+def _variants(machine: type[Model]) -> dict[str, type[Model]]:
+    """The variants of the models that a machine has the rules of."""
+    bases = [c for c in machine.__mro__[1:] if issubclass(c, Model) and c is not Model]
+    models = [c for c in _subclasses(bases[-1]) if c.variant is None] if bases else []
+    return {f"{m.title()} ({n})": v for m in models for n, v in m.variants.items() if issubclass(machine, bases[-1])}
+
+
+def _subclasses(cls: type[Model]) -> list[type[Model]]:
+    return [cls, *(found for sub in cls.__subclasses__() for found in _subclasses(sub))]
+
+
+def _shows(machine: type[Model], variant: type[Model], lies: ModuleType, runs: Iterable[Path], moved: int) -> str:
+    """The run, or the copy of one, that has another verdict with a variant of the model; empty if there is none."""
+    for run in runs:
+        with judged_with() as seen:
+            before = _whole(lies, run)()
+        with varied(machine, variant), judged_with() as other:
+            after = _whole(lies, run)()
+        if after != before:
+            return run.name
+        of = [(n, t) for n, t in enumerate(seen.tasks) if model_of(t.system) is machine]
+        for number in range(moved if of else 0):
+            at, task = of[number % len(of)]
+            known, copy = tampered(task, random.Random(number)), tampered(other.tasks[at], random.Random(number))
+            if known is not None and copy is not None and followed(known) != followed(copy):
+                return f"{run.name}: an event moved"
+    return ""
+
+
+@contextmanager
+def varied(machine: type[Model], variant: type[Model]) -> Iterator[None]:
+    """The functions of a variant stand in place of those that a machine inherits."""
+    shared = next(c for c in machine.__mro__ if issubclass(variant, c))
+    namespace: dict[str, Any] = {**vars(sys.modules[variant.__module__]), "_Shared": shared}
+    below = [c for c in variant.__mro__ if c is not shared and issubclass(c, shared)]
+    for cls in reversed(below):
+        namespace["_Shared"] = _rebased(cls, namespace)
+    other: Any = type(f"Varied{machine.__name__}", (machine, namespace["_Shared"]), {"__module__": machine.__module__})
+    places = [
+        (module, name)
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith("streamproof_specs")
+        for name, value in list(vars(module).items())
+        if value is machine
+    ]
+    cached = [v for m, _ in places for v in vars(m).values() if hasattr(v, "cache_clear")]
+    for module, name in places:
+        setattr(module, name, other)
+    try:
+        for function in cached:
+            function.cache_clear()
+        yield
+    finally:
+        for module, name in places:
+            setattr(module, name, machine)
+        for function in cached:
+            function.cache_clear()
+
+
+def _rebased(cls: type, namespace: dict[str, Any]) -> type:
+    """A class with the functions of another one, of which `_Shared` in `namespace` is the base."""
+    file = inspect.getsourcefile(cls) or ""
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    node = next(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__)
+    node.bases = [ast.copy_location(ast.Name("_Shared", ast.Load()), node.body[0])]
+    node.keywords = []
+    made = dict(namespace)
+    exec(compile(ast.Module([node], []), file, "exec"), made)
+    found: type = made[cls.__name__]
+    return found
+
+
+def _outcome(lies: ModuleType, run: Path, edit: Any) -> Answer:
+    found = lies.outcome(run, edit)
+    return found.verdict, found.place, found.message
 
 
 def _whole(lies: ModuleType, run: Path) -> Callable[[], Any]:
@@ -228,32 +407,78 @@ def _whole(lies: ModuleType, run: Path) -> Callable[[], Any]:
     return lambda: [(v.trace, v.answer, v.reason) for v in validate_paths([run], model=lies.MODEL)]
 
 
+PAGE = TOOLS.parent / "docs" / "validated.md"
+NOT_TAKEN, NOT_ALONE = "no run takes its action", "no copy breaks it alone"
+
+
+def page(results: Iterable[Found], command: str) -> str:
+    """The page with the table of all machines, and for each what no log shows."""
+    rows, details = [], []
+    for found in results:
+        related = relation_to(found.machine, found.model)
+        counts = [
+            f"{sum(map(bool, part.values()))} of {len(part)}" for part in (found.actions, found.guards, found.variants)
+        ]
+        rows.append(f"| {related.model} | `{found.machine.__name__}` | {related.kind} | {' | '.join(counts)} |")
+        open_guards = defaultdict(list)
+        for guard, shown in found.guards.items():
+            if not shown:
+                where, _, text = found.texts[guard].partition(": ")
+                open_guards[NOT_ALONE if where.partition(".")[2] in found.reached else NOT_TAKEN].append((where, text))
+        details.append(f"\n## `{found.machine.__name__}` of {related.model}\n")
+        for why in (NOT_TAKEN, NOT_ALONE):
+            if open_guards[why]:
+                details.append(f"Guards not noticed, {why}:\n")
+                details += [f"* `{where}`: `{text}`" for where, text in open_guards[why]]
+                details.append("")
+        for part, what in ((found.actions, "Actions"), (found.variants, "Variants")):
+            missed = ", ".join(f"`{name}`" for name, shown in part.items() if not shown)
+            details.append(f"{what} not noticed: {missed or 'none'}.\n")
+    head = HEAD.format(command=command)
+    table = ["| model | machine | relation | actions | guards | variants |", "|---|---|---|--:|--:|--:|", *rows]
+    return "\n".join([head, *table, *details]).rstrip() + "\n"
+
+
+HEAD = """# What recorded logs say about the models
+
+An accepted log says something about a model only as far as another model would have rejected it. So each rule of the
+[machines that follow logs](how-to-trust-a-verdict.md#what-an-accepted-log-says) is sabotaged, and some log must show it:
+
+* *actions*: of the actions that the recorded runs take, those without which a run is rejected;
+* *guards*: of the conditions in the rules of the machine, its own and inherited, those whose removal changes the verdict on
+  a tampered copy of a run (it is accepted, or rejected elsewhere);
+* *variants*: of the variants of the model, which are mistakes that it should not make, those with which a run or a copy has
+  another verdict.
+
+`{command}` wrote this page. A guard that is not noticed is listed with
+its reason: no run takes its action, or no copy breaks it alone, because the events themselves say the same, or another guard.
+"""
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", type=Path)
     parser.add_argument("--machine", choices=MACHINES, action="append", help="machine; default: all")
     parser.add_argument("--most", type=int, default=1, help="copies of each kind of edit and run")
+    parser.add_argument("--moved", type=int, default=100, help="copies of each behaviour with moved events")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("--list", action="store_true", help="print the guards and actions that no log shows")
     given = parser.parse_args()
+    results: list[Found] = []
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.machine or MACHINES:
             runs = given.runs or recorded_runs(MACHINES[name], Path(scratch))
-            for found in sabotaged(MACHINES[name], runs, given.most):
-                noticed = sum(map(bool, found.guards.values()))
-                needed = sum(map(bool, found.actions.values()))
-                print(
-                    f"{name}: {found.machine.__name__}: {needed} of {len(found.actions)} actions that are taken, "
-                    f"{noticed} of {len(found.guards)} guards",
-                    flush=True,
-                )
-                if given.list:
-                    for action, run in found.actions.items():
-                        print(f"  {'-' if not run else '+'} {action}  {run}")
-                    for guard, shown in found.guards.items():
-                        print(
-                            f"  {'-' if not shown else '+'} {Path(guard[0]).name}:{guard[1]} {found.texts[guard]}  {shown}"
-                        )
+            for found in sabotaged(MACHINES[name], runs, given.most, given.moved):
+                results.append(found)
+                print(name, found.summary, flush=True)
+                for part in (found.actions, found.variants) if given.list else ():
+                    for what, shown in part.items():
+                        print(f"  {'+' if shown else '-'} {what}  {shown}")
+                for guard, shown in found.guards.items() if given.list else ():
+                    print(f"  {'+' if shown else '-'} {Path(guard[0]).name}:{guard[1]} {found.texts[guard]}  {shown}")
+    if given.write:
+        PAGE.write_text(page(results, f"python tools/sabotage.py --most {given.most} --moved {given.moved} --write"))
 
 
 if __name__ == "__main__":

@@ -62,11 +62,16 @@ class Relation:
 
 
 def relation_of(system: System, model: str) -> Relation:
-    """The relation of the machine that a system was compiled from to a registered model, or its variant that is nearest, or
-    else to another model that the machine is; without such a model, to itself."""
+    """The relation to a registered model of the machine that a system was compiled from; see `relation_to`."""
     machine = model_of(system)
     if machine is None:
         return Relation(system.name, model, "not related" if is_registered(model) else "same")
+    return relation_to(machine, model)
+
+
+def relation_to(machine: type[Model], model: str) -> Relation:
+    """The relation of a machine to a registered model, or its variant that is nearest, or else to another model that the
+    machine is; without such a model, to itself."""
     if not is_registered(model):
         return relation(machine, machine)
     models = [find(name).spec.model for name in (model, machine.title()) if is_registered(name)]
