@@ -255,7 +255,9 @@ def _reads(machine: type[Model], action: str) -> set[str]:
     return found
 
 
-def sabotaged(lies: ModuleType, runs: Iterable[Path], most: int = 1, moved: int = 100) -> list[Found]:
+def sabotaged(
+    lies: ModuleType, runs: Iterable[Path], most: int = 1, moved: int = 100, *, with_variants: bool = True
+) -> list[Found]:
     """Takes the actions and guards of the machines out, one by one, that follow the runs which `lies` edits.
 
     `most`: copies of each kind of edit and run; `moved`: copies of each behaviour with moved events."""
@@ -300,7 +302,7 @@ def sabotaged(lies: ModuleType, runs: Iterable[Path], most: int = 1, moved: int 
             _whole(lies, run)()
         behaviours += [(run.name, task) for task in seen.tasks]
         made: Counter[str] = Counter()
-        for edit in lies.edits(run):
+        for edit in lies.edits(run) if most else ():
             made[edit.kind] += 1
             if made[edit.kind] <= most:
                 with judged_with() as seen:
@@ -315,7 +317,7 @@ def sabotaged(lies: ModuleType, runs: Iterable[Path], most: int = 1, moved: int 
                 with judged_with() as seen:
                     before = followed(copy)
                 drop_false(seen, before, partial(followed, copy), f"{name}: an event moved")
-    for one in found.values():
+    for one in found.values() if with_variants else ():
         for name, variant in _variants(one.machine).items():
             one.variants[name] = _shows(one.machine, variant, lies, runs, moved)
     return [*found.values()]
