@@ -6,45 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from streamproof import Enum, Model, State, System, action, require
+from streamproof import System
 from streamproof.conformance import Event, Instance, Move, Observation, StateReader, Stream, Task, compile_model
+from streamproof_models.slots.logical import LogicalSlot
 
 _MOVES = {"slot.logical.request": "request", "slot.logical.alloc": "allocate", "slot.logical.remove": "remove"}
-
-
-class RecordedLogicalSlot(Model):
-    """A logical slot of one execution vertex (`SharedSlot`)."""
-
-    name = "logical_slot"
-    check_deadlock = False
-
-    def state(self):
-        """It was not requested."""
-        return State(slot=Enum("NONE", "REQUESTED", "ALLOCATED", "REMOVED"))
-
-    @action
-    def request(self, s):
-        """An execution asks for it."""
-        require(s.slot == "NONE")
-        s.slot = "REQUESTED"
-
-    @action
-    def allocate(self, s):
-        """The physical slot is there."""
-        require(s.slot == "REQUESTED")
-        s.slot = "ALLOCATED"
-
-    @action
-    def remove(self, s):
-        """It is returned, or its request is cancelled."""
-        require(s.slot in ("REQUESTED", "ALLOCATED"))
-        s.slot = "REMOVED"
 
 
 @lru_cache(maxsize=1)
 def logical_system() -> System:
     """The machine of one logical slot."""
-    return compile_model(RecordedLogicalSlot())
+    return compile_model(LogicalSlot(), without_properties=True)
 
 
 @dataclass(frozen=True, slots=True)
