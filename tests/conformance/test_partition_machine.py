@@ -52,6 +52,49 @@ NEVER = {
 """Rules of the model that no line needs, with the reason."""
 RULES = ("discard", *(a.name for a in SPEC.system().actions if a.name not in NEVER))
 
+
+def same_as(variant: str | None) -> Any:
+    """That steps are steps of the model, or of a variant of the same size."""
+    parameters = ("jobs", "executors", "partitions", "consumers", "attempts", "failures", "crashes")
+    same = refines(PartitionLifecycle, {}, variant=variant, **{name: name for name in parameters})
+    same.__name__ = "same"
+    return same
+
+
+OUTPUT = Spec(recorded_machine.RecordedOutput, properties=(same_as("discarding"),)).system(
+    attempts=2, failures=1, crashes=1
+)
+"""A small machine with every rule of the model."""
+GUARDS = tuple(
+    dict.fromkeys(
+        (i.action, c.text)
+        for i in OUTPUT.instances
+        if i.action in (*RULES, *NEVER)
+        for c in i.guard
+        if not any(word in c.text for word in ("len(", "failures_left", "recoveries", "silent"))
+    )
+)
+"""All but those of fairness, and those without which a variable would have no value."""
+IMPLIED: dict[str, tuple[str, ...]] = {
+    "deploy": ("s.master[j] == 'RUNNING'",),
+    "receive_report": ("s.master[j] == 'RUNNING'",),
+    "release": ("s.master[self.job_of[p]] == 'RUNNING'", "not s.to_executor[j, e].full"),
+    "close": ("s.master[j] == 'RUNNING'", "not s.to_executor[j, e].full"),
+    "lose_executor": ("s.master[j] == 'RUNNING'", "s.registered[j, e]"),
+    "begin": ("s.master[self.job_of[p]] == 'RUNNING'",),
+    "consume": ("s.attempt[p] == a + 1",),
+    "fail": ("s.master[self.job_of[p]] == 'RUNNING'",),
+    "receive_order": ("s.executor[e] == 'UP'",),
+    "lose_master": ("s.connected[j, e]",),
+    "synchronise": ("s.connected[j, e]",),
+    "fill_disk": ("any((s.location[i] == e and s.copy[i] in self.on_disk for i in self.ids))", "s.executor[e] == 'UP'"),
+    "lose_report": ("s.to_master[j, e] is not None",),
+    "release_executor": ("self.is_idle(s, e)", "s.executor[e] == 'UP'"),
+    "crash_manager": ("any(s.empty)",),
+    "discard": ("s.master[self.job_of[p]] == 'RUNNING'",),
+}
+"""Guards that others imply at this size, so that nothing changes without them."""
+
 NO = Conjunct(FALSE, "False", None)
 Change = Callable[[Instance], Instance]
 
@@ -103,11 +146,19 @@ def test_the_followed_machine_is_the_model_or_a_variant(machine: type[Model]) ->
 def test_every_step_is_a_step_of_the_model(machine: type[Model], size: dict[str, int], states: int) -> None:
     """Without what was added, in every reachable state: the rules that are overridden are stronger, and no action is added
     that changes a variable of the model."""
-    parameters = ("jobs", "executors", "partitions", "consumers", "attempts", "failures", "crashes")
-    same = refines(PartitionLifecycle, {}, variant=OVERRIDDEN[machine][0], **{name: name for name in parameters})
-    result = explore(Spec(machine, properties=(same,)).system(**size))
+    result = explore(Spec(machine, properties=(same_as(OVERRIDDEN[machine][0]),)).system(**size))
     assert {finding.verdict for finding in result.findings} == {Verdict.HOLDS}
     assert result.counts.distinct == states
+
+
+@pytest.mark.parametrize(("rule", "guard"), share(GUARDS, 8))
+def test_a_guard_that_is_dropped_is_noticed(rule: str, guard: str) -> None:
+    """The machine that is followed then makes a step that is none of the model's."""
+    dropped = OUTPUT.with_instances(
+        lambda i: replace(i, guard=tuple(c for c in i.guard if (i.action, c.text) != (rule, guard)))
+    )
+    found = {finding.property: finding.verdict for finding in explore(dropped).findings}
+    assert (found["same"] is Verdict.VIOLATED) == (guard not in IMPLIED.get(rule, ()))
 
 
 @pytest.mark.parametrize("rule", share(RULES, 4))

@@ -265,7 +265,7 @@ class _Reading:
         views = 0
         if not self.blocking and self.counted and "part.view" in self.stores.speaks[self.process]:
             views = _size(event)
-        served = ways.requested(self.blocking, min(views, self.counted))
+        served = ways.requested(min(views, self.counted))
         if not self.stores.explains(self.process):
             served = ways.after(Move("ask"), served)
         return Observation(event, self._entered(at, served))

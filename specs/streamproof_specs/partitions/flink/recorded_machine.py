@@ -167,8 +167,8 @@ class RecordedBlocking(RecordedPartition, Discarding):
     failures: int = 0
 
     def can_be_read(self, s):
-        """All is stored, and a reader has begun; the last ones may come late."""
-        return s.copy[0, 0] == "STORED" and (s.consumer[0, 0] != "CREATED" or s.listed)
+        """A reader has begun; one that comes after the list finds what is still there."""
+        return s.consumer[0, 0] != "CREATED" or (s.listed and s.copy[0, 0] == "STORED")
 
     def discard(self, s, p, a):
         """What is stored stays until its consumers have finished."""

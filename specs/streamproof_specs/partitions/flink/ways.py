@@ -40,7 +40,8 @@ _RESTART: Way = (_reader("fail"), Move("synchronise", _LINK))
 
 RUNNING: Way = (*CONNECTED, *_deployed())
 """What precedes every line about a partition: its task runs."""
-FINISHED: Ways = ((Move("show_finished"),), (_of("finish"), Move("show_finished")))
+FINISHED: Ways = ((Move("show_finished"),), (_of("finish"), replace(_REPORT, optional=True), Move("show_finished")))
+"""The JobMaster gets the report, unless the job is over."""
 DEPLOYED: Ways = ((*CONNECTED, _deployed()[0], Move("show_deployed")),)
 DISCARDED: Ways = ((Move("show_discarded"),), (_of("discard"), Move("show_discarded")))
 _STORED: Way = (_ORDER, _of("finish"), _REPORT, Move("show_ended"))
@@ -59,11 +60,10 @@ def begun(observations: Iterable[Observation], first: Way) -> Iterator[Observati
         first = ()
 
 
-def requested(blocking: bool, views: int) -> Ways:
-    """A request is served: a reader has begun, of a blocking partition when the JobMaster knew that all is stored."""
+def requested(views: int) -> Ways:
+    """A request is served: a reader has begun."""
     request = Move("request", {"n": views})
-    begin = (*((_REPORT,) if blocking else ()), _reader("begin"))
-    return (request,), (*begin, request)
+    return (request,), (_reader("begin"), request)
 
 
 def listed(blocking: bool, job: bool) -> Ways:
@@ -74,7 +74,7 @@ def listed(blocking: bool, job: bool) -> Ways:
     if job:
         return told, (Move("end", {"j": 0}), *told)
     release = (_CONSUME, _of("release"), *told)
-    return told, release, (_REPORT, _reader("begin"), *release), (_of("discard"), *told)
+    return told, release, (_reader("begin"), *release), (_of("discard"), *told)
 
 
 def consumed(ended: bool) -> Ways:
