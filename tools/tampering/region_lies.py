@@ -203,7 +203,28 @@ def late(run: RegionRun) -> Iterator[Edit]:
             yield Edit("region scheduled late", str(r.logged_event), files, (following[0],))
 
 
-KINDS = (inputs, together, restarts, late)
+def repeated(run: RegionRun) -> Iterator[Edit]:
+    """A task turns twice to the same state; or its next attempt is scheduled before it has ended."""
+    file, records = run.master, run.files[run.master]
+    for new, kind in (
+        ("DEPLOYING", "task deployed twice"),
+        ("RUNNING", "task runs twice"),
+        ("FINISHED", "task finished twice"),
+        ("CANCELED", "task canceled twice"),
+    ):
+        for r in run.of("exec.transition", new=new):
+            copy = r.again()
+            yield Edit(kind, str(r.logged_event), {file: after(records, r, copy)}, (copy,))
+    ends = {attempt_of(r): r for r in run.of("exec.transition") if r.arg("new") in ("CANCELED", "FAILED")}
+    for r in scheduled(run):
+        stem, _, number = attempt_of(r).rpartition("_")
+        end = ends.get(f"{stem}_{int(number) - 1}")
+        if end is not None and len(run.region[task_of(r)]) == 1:
+            late = after(without(records, end), r, end.at_time_of(r))
+            yield Edit("task scheduled again before its end", str(r.logged_event), {file: late}, (r,))
+
+
+KINDS = (inputs, together, restarts, late, repeated)
 
 
 def edits(folder: Path) -> Iterator[Edit]:
