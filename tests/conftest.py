@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import sys
-import types
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -110,18 +109,3 @@ def _caches_of_a_file_end_with_it(request: pytest.FixtureRequest) -> Iterator[No
     for found in vars(request.module).values():
         if type(found) is functools._lru_cache_wrapper and found.__module__ == request.module.__name__:
             found.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def small_heap() -> Iterator[None]:
-    """Readings with free parameters look through the heap for functions of the model's files: of what was there before
-    this module's tests, they are given the functions, and need not look through the rest each time."""
-    from streamproof.language.free import rewritten
-
-    gc.collect()
-    known = [found for found in gc.get_objects() if type(found) is types.FunctionType]
-    gc.freeze()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rewritten, "gc", types.SimpleNamespace(get_objects=lambda: known + gc.get_objects()))
-        yield
-    gc.unfreeze()

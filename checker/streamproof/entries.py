@@ -88,11 +88,8 @@ def _entries(text: str, group: str) -> Iterator[Entry]:
             yield Entry(name.strip(), value.strip())
 
 
-_MACHINERY = re.compile(
-    r"(importlib|_frozen_importlib|_frozen_importlib_external)(\.|$)|streamproof\.language\.free\.guarded$"
-)
-"""Modules that import on behalf of others: Python's import machinery, and the one that makes calls for a model in
-proofs for every size."""
+_MACHINERY = re.compile(r"(importlib|_frozen_importlib|_frozen_importlib_external)(\.|$)")
+"""Modules that import on behalf of others."""
 
 
 class _Neighbours:

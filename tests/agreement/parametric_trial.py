@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -20,12 +19,15 @@ from streamproof.any.instances import ProofRefuted, search_instances
 from streamproof.any.readings import ReadingsDiffer, compare_readings
 from streamproof.base.errors import StreamproofError
 from streamproof.explicit import SearchOptions, explore
-from streamproof.language.free import guarded, parametric, symbolic_parameters
+from streamproof.language.free import host_values, symbolic_parameters
+from streamproof.language.lower import inlining
 from streamproof.language.lower.conversion import first_values_at_most
 from streamproof.model_registry import Target
 from streamproof.selection import Selection
 from streamproof.system import Verdict
-from streamproof.system.expr import Eq
+from streamproof.system import build as b
+from streamproof.system.expr import Const, Eq, Expr
+from streamproof.system.sorts import BOOL
 from streamproof.transform.ground import weight
 from streamproof.transform.unbounded import Parametric, written
 
@@ -149,46 +151,53 @@ def _raises(kind: type[StreamproofError], run: Callable[[], Any]) -> bool:
 
 @contextmanager
 def credulous() -> Iterator[None]:
-    """A reader whose parameters answer whatever ordinary Python asks of them, as an object that is no number does."""
+    """A reader that runs the conditions as ordinary Python, with parameters that answer whatever is asked of them, as an
+    object that is no number does."""
+    symbolic, inline = symbolic_parameters.SymbolicInt, inlining.inline
 
-    def attribute(self: Any, name: str) -> Any:
-        return object.__getattribute__(self, name)
+    def number(value: Any) -> Expr:
+        if type(value) is symbolic:
+            term = symbolic_parameters.term_of(value)
+            return b.ite(term, b.num(1), b.num(0)) if term.sort == BOOL else term
+        if type(value) not in (int, bool):
+            raise TypeError("no number")
+        return b.num(int(value))
 
-    def text(self: Any, *_: Any) -> str:
-        return written(symbolic_parameters.term_of(self))
+    def operation(make: Callable[..., Expr], mirrored: bool = False) -> Callable[[Any, Any], Any]:
+        def run(self: Any, other: Any) -> Any:
+            made = make(*map(number, (other, self) if mirrored else (self, other)))
+            return made.value if isinstance(made, Const) else symbolic(made)
+
+        return run
 
     def equal(self: Any, other: object) -> Any:
-        if type(other) is not symbolic_parameters.SymbolicInt and type(other) is not int:
-            return False
-        return symbolic_parameters._same(self, other) or symbolic_parameters._combined(
-            symbolic_parameters.b.eq, self, other
-        )
-
-    def called(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return symbolic_parameters.symbolic_range(*args, **kwargs) if function is range else function(*args, **kwargs)
-
-    def put(owner: Any, **changes: Any) -> None:
-        for name, value in changes.items():
-            stack.enter_context(patch.object(owner, name, value))
-
-    def truth(self: Any) -> bool:
-        return not isinstance(symbolic_parameters.term_of(self), Eq)
+        return operation(b.eq)(self, other) if type(other) in (symbolic, int) else False
 
     def no_number(*_: Any) -> NoReturn:
         raise TypeError("no number")
 
-    with ExitStack() as stack:
-        put(symbolic_parameters.Hostile, __getattribute__=attribute)
-        put(symbolic_parameters.SymbolicInt, __str__=text, __repr__=text, __format__=text, __eq__=equal, __bool__=truth)
-        put(symbolic_parameters.SymbolicInt, __hash__=lambda self: id(self))
-        put(symbolic_parameters._Hostile, __eq__=type.__eq__, __hash__=type.__hash__)
-        put(symbolic_parameters, refuse=no_number)
-        put(parametric, unguarded=nullcontext)
-        guards: dict[str, tuple[object, object]] = {"called": (guarded.called, called), "read": (guarded.read, getattr)}
-        for module in [m for name, m in sys.modules.items() if name.startswith("streamproof.language.")]:
-            for name, (guard, instead) in guards.items():
-                if getattr(module, name, None) is guard:
-                    put(module, **{name: instead})
+    def text(self: Any, *_: Any) -> str:
+        return written(symbolic_parameters.term_of(self))
+
+    def called(ev: Any, function: Any, args: list[Any], kwargs: dict[str, Any], depth: int, loc: Any) -> Any:
+        if not function.__name__.startswith("lie"):
+            return inline(ev, function, args, kwargs, depth, loc)
+        given = [host_values.host_value(ev, a, loc) for a in args]
+        return symbolic_parameters.as_term(function(*given, **kwargs))
+
+    permitted = {
+        "__add__": operation(b.add), "__radd__": operation(b.add, mirrored=True),
+        "__sub__": operation(b.sub), "__rsub__": operation(b.sub, mirrored=True),
+        "__mul__": operation(b.mul), "__rmul__": operation(b.mul),
+        "__lt__": operation(b.less), "__gt__": operation(b.less, mirrored=True),
+        "__le__": operation(b.less_eq), "__ge__": operation(b.less_eq, mirrored=True),
+        "__eq__": equal, "__ne__": lambda self, other: not equal(self, other), "__hash__": id,
+        "__bool__": lambda self: not isinstance(symbolic_parameters.term_of(self), Eq),
+        "__str__": text, "__repr__": text, "__format__": text,
+        "__getattribute__": object.__getattribute__,
+    }  # fmt: skip
+    believed = patch.multiple(symbolic, **permitted), patch.object(symbolic_parameters, "refuse", no_number)
+    with believed[0], believed[1], patch.object(inlining, "inline", called):
         yield
 
 

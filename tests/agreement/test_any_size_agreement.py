@@ -29,8 +29,6 @@ from streamproof_specs.credit.properties import SPEC
 FREE = ("n", "cap", "more")
 SIZES = list(itertools.product((1, 2, 3), (0, 1, 2), (0, 1, 2)))
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 HEAD = '''
 from streamproof import ANY, Array, Bool, Enum, Model, Range, State, action, invariant, require, step
 

@@ -29,8 +29,6 @@ from streamproof.exchange.itf.reading import read_itf
 from streamproof.system import Exit, Kind, System
 from streamproof.system.reference import Reference, reference
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 OPEN = {"inconclusive", "error"}
 REFUSED = (
     "in a part of a composition",

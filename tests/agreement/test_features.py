@@ -30,8 +30,6 @@ from streamproof.traces.replay import verify
 from .parametric_models import Drawn
 from .parametric_trial import attempt
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 FEATURES = {
     "labelled branch": "choose(go=",
     "fair branch": ".branch(",

@@ -26,8 +26,6 @@ from streamproof.transform.ground import ground, weight
 from .parametric_models import Drawn, draw
 from .parametric_trial import selected
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 STATES = 8
 ALL = 3_000
 """The most states of a system that are all gone through."""

@@ -13,8 +13,6 @@ from .parametric_lies import PLAIN, TESTS
 from .parametric_models import draw, smallest
 from .parametric_trial import Trial, attempt, layers, place
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 LONG = 2_000
 CHUNK = 200
 SPECIAL = 8

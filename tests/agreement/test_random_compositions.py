@@ -22,8 +22,6 @@ from streamproof.selection import Selection
 from streamproof.system import Instance, ModelError
 from streamproof.transform import composition as joining
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 CHUNKS = [pytest.param(range(at, at + 50), id=str(at), marks=pytest.mark.long) for at in range(1_000, 4_000, 50)]
 FEW = patch.multiple(readings, HEAVIEST=2_000, ALL_TERMS=4_000, MOST=4, LARGER=(17,))
 """Fewer and smaller values than for users."""

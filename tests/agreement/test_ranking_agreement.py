@@ -21,8 +21,6 @@ AT = range(8)
 """Values of the parameter that are searched."""
 LONG = 200
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 
 def _text(seed: int) -> str:
     """A model that counts down, by rules with indices that they do not read, from ranges that may be empty."""

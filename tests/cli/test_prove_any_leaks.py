@@ -673,7 +673,7 @@ return K(x) <= BIG
     ),
 }
 """Lines before the model, and how it asks whether its parameter is 64."""
-BENIGN = {
+OUTSIDE = {
     "data classes and properties": (
         """\
 @dataclasses.dataclass
@@ -864,7 +864,7 @@ return False
 """,
     ),
 }
-"""Ordinary Python that handles free parameters and decides nothing by them."""
+"""Ordinary Python that is not part of the language, although it decides nothing by a free parameter."""
 
 
 def written(folder: Path, before: str, body: str) -> Path:
@@ -881,14 +881,12 @@ def lines_of(text: str, part: str) -> Iterator[int]:
     yield from range(first, first + part.count("\n") + 1)
 
 
-@pytest.mark.parametrize("leak", share(LEAKS, 6))
-def test_a_leak_is_refused_at_its_line(streamproof: Any, folder: Path, leak: str) -> None:
-    """Whoever looks at a free parameter, or lives on an error that a number does not cause, is named with the line."""
-    before, body = LEAKS[leak]
+def refused_at_its_line(streamproof: Any, folder: Path, before: str, body: str) -> str:
+    """The refusal of a model that asks in this way; asserts that it names a line of the question, and a remedy."""
     path = written(folder, before, body)
     done = streamproof("prove", "trap.py", "--any", "n")
     assert done.code == 150, (done.out, done.err)
-    found = re.search(r"trap\.py:(\d+): ", done.err)
+    found = re.search(r"trap\.py:(\d+): .+\n  \S", done.err)
     assert found is not None, done.err
     text = path.read_text(encoding="utf-8")
     own = [
@@ -897,11 +895,158 @@ def test_a_leak_is_refused_at_its_line(streamproof: Any, folder: Path, leak: str
         *lines_of(text, "\n".join(f"        {line}" for line in body.splitlines())),
     ]
     assert int(found[1]) in own, (done.err, own)
+    return str(done.err)
 
 
-@pytest.mark.parametrize("way", share(BENIGN, 3))
-def test_ordinary_python_is_read(streamproof: Any, folder: Path, way: str) -> None:
-    """Storing, handing on and computing is allowed, whichever way Python is written."""
-    written(folder, *BENIGN[way])
+@pytest.mark.parametrize("leak", share(LEAKS, 6))
+def test_a_leak_is_refused_at_its_line(streamproof: Any, folder: Path, leak: str) -> None:
+    """Whoever looks at a free parameter, or lives on an error that a number does not cause, is named with the line."""
+    refused_at_its_line(streamproof, folder, *LEAKS[leak])
+
+
+@pytest.mark.parametrize("way", share(OUTSIDE, 3))
+def test_ordinary_python_is_refused_at_its_line(streamproof: Any, folder: Path, way: str) -> None:
+    """What is not part of the language does not compute with free parameters; it does with numbers."""
+    before, body = OUTSIDE[way]
+    refused_at_its_line(streamproof, folder, before, body)
+    assert streamproof("check", "trap.py").code == 0
+
+
+@pytest.mark.parametrize("way", share(OUTSIDE, 3))
+def test_ordinary_python_without_free_parameters_is_read(streamproof: Any, folder: Path, way: str) -> None:
+    """Whichever way Python is written, it runs as it is where it gets neither the model nor a free parameter."""
+    before, body = OUTSIDE[way]
+    lines = "\n".join(f"    {line}" for line in ("class Trap: pass", "self = Trap()", *body.splitlines()))
+    path = written(folder, f"{before}\ndef asked(x):\n{lines}\n", "return asked(x)")
+    text = path.read_text(encoding="utf-8").replace("self.ask(self.n)", "self.ask(5)")
+    path.write_text(text, encoding="utf-8")
     done = streamproof("prove", "trap.py", "--any", "n")
     assert done.code == 0, (done.out, done.err)
+
+
+PASSED_ON = {
+    "attributes of an object": ("vars(self)['n'] is BIG", "object.__getattribute__(self, 'n') is BIG"),
+    "a copy of an object": ("copy.copy(self).n is BIG", "type(copy.copy(self).__dict__['n']) is not int"),
+    "every object there is": (
+        "any(type(o).__name__ == 'SymbolicInt' for o in gc.get_objects())",
+        "not any(o is BIG for o in gc.get_referents(self.__dict__))",
+    ),
+    "a thread": ("self.threaded()", "self.threaded() and self.n == BIG"),
+    "a swallowed error": ("self.swallowed() and self.n == BIG", "not hasattr(self, 'n')"),
+    "text of the model": ("'64' in repr(self.settings())", "str(vars(self)).count('64') > 0"),
+}
+"""Ways of ordinary Python to look at the model instead of the parameter."""
+SWALLOWED = """\
+    def swallowed(self):
+        try:
+            return not self.n
+        except Exception:
+            return True
+
+    def threaded(self):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(self.n is BIG))
+        thread.start()
+        thread.join()
+        return found == [True]
+"""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("way", share(PASSED_ON, 2))
+def test_looking_at_the_model_is_refused(streamproof: Any, folder: Path, way: str) -> None:
+    """An attribute that depends on a free parameter is not read around its guard either."""
+    for question in PASSED_ON[way]:
+        path = written(folder, "", f"return {question}")
+        text = path.read_text(encoding="utf-8").replace("self.ask(self.n)", "self.ask(5)")
+        path.write_text(text.replace("    def state(self)", f"{SWALLOWED}\n    def state(self)"), encoding="utf-8")
+        done = streamproof("prove", "trap.py", "--any", "n")
+        assert done.code == 150, (question, done.out, done.err)
+        assert re.search(r"trap\.py:\d+: ", done.err), (question, done.err)
+
+
+LOOK = "object.__getattribute__({}, 'n') is BIG"
+EQUAL = f"class K:\n    def __eq__(self, x): return {LOOK.format('x')}\nJ = K()"
+GIVEN = {
+    "the descriptor of attributes": ("", "", "vars(Model)['__dict__'].__get__(self)['n'] is BIG"),
+    "what pickle asks of a model": ("", "", "self.__getstate__()['n'] is BIG"),
+    "a name that is computed": ("", "", "getattr(object, '__getattri' + 'bute__')(self, 'n') is BIG"),
+    "an import inside": ("def look(x):\n    import gc\n    return gc.get_referents(x)", "", "len(look(self)) == BIG"),
+    "a method of a class": (f"class K:\n    def look(self, x): return {LOOK.format('x')}", "", "K().look(self)"),
+    "the constructor of a class": (
+        f"class K:\n    def __init__(self, x): self.r = {LOOK.format('x')}",
+        "",
+        "K(self).r",
+    ),
+    "a table of functions": (f"T = [lambda x: {LOOK.format('x')}]", "", "T[0](self)"),
+    "a function from text": ("E = {'BIG': BIG}\nexec('def f(x): return vars(x)[\"n\"] is BIG', E)", "", "E['f'](self)"),
+    "a comparison": (EQUAL, "", "J == self"),
+    "a member": (EQUAL, "", "self in (1, J)"),
+    "a comparison of lists": (
+        EQUAL,
+        "",
+        "[self] == [J]",
+    ),
+    "a sum": (f"class K:\n    def __add__(self, x): return {LOOK.format('x')}\nJ = K()", "", "J + self"),
+    "a look-up": (f"class K:\n    def __getitem__(self, x): return {LOOK.format('x')}\nJ = K()", "", "J[self]"),
+    "a set": (
+        f"class K:\n    def __eq__(self, x): return {LOOK.format('x')}\n    __hash__ = None\nJ = K()",
+        "",
+        "{self, J} == 1",
+    ),
+    "its own attribute access": (
+        "",
+        "def __getattribute__(self, name): return object.__getattribute__(self, name)",
+        "self.n is BIG",
+    ),
+    "its own attributes": ("", f"def __getattr__(self, name): return {LOOK.format('self')}", "self.other"),
+    "its own truth": ("", f"def __bool__(self): return {LOOK.format('self')}", "bool(self)"),
+    "its own assignment": ("", "def __setattr__(self, k, v): object.__setattr__(self, k, v)", "self.lie"),
+    "its own constructor": ("", "def __init__(self, **given): super().__init__(**given)", "self.lie"),
+    "a property that is set": ("", "m = property(lambda self: 1, lambda self, v: None)", "self.m == 2"),
+    "a descriptor": (
+        f"class D:\n    def __get__(self, x, k=None): return x and {LOOK.format('x')}",
+        "q = D()",
+        "self.q",
+    ),
+    "a property of another class": (
+        f"class P(property):\n    def __get__(self, x, k=None): return x and {LOOK.format('x')}",
+        "q = P(lambda self: False)",
+        "self.q",
+    ),
+    "a cache of a method": ("", "@functools.lru_cache\n    def q(self): return vars(self)['n'] is BIG", "self.q()"),
+    "a method with an argument": ("", "q = functools.partialmethod(operator.is_, BIG)", "self.q()"),
+    "a false module": ("def f(x): return x is BIG\nf.__module__ = Range.__module__", "", "f(self.n)"),
+    "a false class": (
+        "class Range(int):\n    def __new__(cls, x): return int.__new__(cls, x is BIG)\nRange.__module__ = State.__module__",
+        "",
+        "Range(self.n) == 1",
+    ),
+}
+"""Lines before the model, a member of it, and a question that ordinary Python answers which gets the model."""
+
+
+@pytest.mark.parametrize("site", ["setup", "rule"])
+@pytest.mark.parametrize("way", share(GIVEN, 3))
+def test_ordinary_python_does_not_get_the_model(streamproof: Any, folder: Path, way: str, site: str) -> None:
+    """Neither a function nor a special method, of the model or of another class, is passed a model with free parameters."""
+    before, member, question = GIVEN[way]
+    path = written(folder, before, f"return {question}")
+    text = path.read_text(encoding="utf-8").replace("    def setup(self)", f"    {member}\n\n    def setup(self)")
+    if site == "rule":
+        text = text.replace("self.ask(self.n)", "False").replace("or self.lie", "or self.ask(0)")
+    path.write_text(text, encoding="utf-8")
+    done = streamproof("prove", "trap.py", "--any", "n")
+    assert done.code == 150, (done.out, done.err)
+    assert re.search(r"trap\.py:\d+: ", done.err), done.err
+
+
+def test_a_model_with_a_metaclass_is_refused(streamproof: Any, folder: Path) -> None:
+    """A metaclass is passed the free parameters before the model has them."""
+    meta = "class Meta(type):\n    def __call__(cls, **given):\n        made = super().__call__(**given)\n        return made"
+    path = written(folder, meta, "return False")
+    text = path.read_text(encoding="utf-8").replace("class Trap(Model)", "class Trap(Model, metaclass=Meta)")
+    path.write_text(text, encoding="utf-8")
+    done = streamproof("prove", "trap.py", "--any", "n")
+    assert done.code == 150, (done.out, done.err)
+    assert "trap.py:" in done.err

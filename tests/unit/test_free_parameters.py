@@ -1,4 +1,4 @@
-"""What ordinary Python may do with a parameter that stands for every number: a list; everything else is refused."""
+"""What the language may do with a parameter that stands for every number; everything else is refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from streamproof.any.engine import prove_any
 from streamproof.any.readings import ReadingsDiffer, candidates, compare_readings
 from streamproof.base.errors import Exit
 from streamproof.language.lower.constants import integers_in
-
-pytestmark = pytest.mark.usefixtures("small_heap")
 
 HEAD = """
 import collections, contextlib, copy, dataclasses, functools, json, math, operator, struct
@@ -175,10 +173,10 @@ def test_what_a_free_parameter_does_not_answer_is_refused(tmp_path: Path, way: s
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize(
     "hostile",
-    share(["self.n is self.m", "type(self.n) is int", "len({self.n, self.m}) == 1", "BLIND(self.n) is int"], 4),
+    share(["self.n is self.m", "type(self.n) is int", "self.n == 'eight'", "BLIND(self.n) is int"], 4),
 )
 def test_identity_and_type_in_setup_are_refused_at_their_line(tmp_path: Path, hostile: str) -> None:
-    """An object cannot refuse to be looked at: the copy of the function that runs refuses."""
+    """Ordinary Python does not look at a parameter, and a number is compared with numbers."""
     text = HEAD + WAYS["setup"][0].format(hostile) + RULE % "self.bad"
     line = next(n for n, row in enumerate(text.splitlines(), start=1) if "bool(" in row)
     with pytest.raises(StreamproofError) as caught:
@@ -197,14 +195,21 @@ BENIGN = [
 
 @pytest.mark.parametrize(("first", "second"), share(BENIGN, 2))
 def test_arithmetic_and_storing_are_allowed(tmp_path: Path, first: str, second: str) -> None:
-    """A free parameter is added, compared, stored, handed on, and is never None or a text."""
+    """A free parameter is added, compared, stored, handed on, and is never None."""
     before = (
         "    def setup(self):\n        self.double = self.n + self.n\n        self.pairs = [(1, self.n), (2, self.m)]\n"
         "        self.cells = range(self.n + 1)\n        self.__own = self.cells\n        self.again()\n\n"
-        "    def again(self):\n        self.same = self.n is None or self.n == 'eight' or None\n\n"
+        "    def again(self):\n        self.same = None if self.n is None else None\n\n"
     )
     model = read(tmp_path, HEAD + before + RULE % f"({first}) and ({second}) and s.x > 1")
     assert proved(model, "n", "m") == ("safe",)
+
+
+def test_a_set_of_parameters_is_read_as_what_it_is(tmp_path: Path) -> None:
+    """The number of members depends on whether the parameters are equal."""
+    before = "    def setup(self):\n        self.bad = len({self.n, self.m}) == 1\n\n"
+    assert proved(read(tmp_path, HEAD + before + RULE % "self.bad"), "n", "m") == ()
+    assert proved(read(tmp_path, HEAD + before + RULE % "self.bad and self.n != self.m"), "n", "m") == ("safe",)
 
 
 def test_a_rule_that_is_another_one_with_numbers_is_found_by_comparing(tmp_path: Path) -> None:
@@ -321,8 +326,8 @@ class Trap(Model):
     assert proved(read(tmp_path, text), "n", checked=False) == ()
 
 
-def test_a_lambda_in_a_decorator_runs_as_it_is(tmp_path: Path) -> None:
-    """Of the two functions that begin at its line, the one that is called is read."""
+def test_a_lambda_in_a_decorator_is_not_read_as_the_function(tmp_path: Path) -> None:
+    """Of the two functions that begin at its line, the one that is called has no ``def``."""
     before = """
     def instead(of):
         return lambda other: of
@@ -331,4 +336,92 @@ def test_a_lambda_in_a_decorator_runs_as_it_is(tmp_path: Path) -> None:
     def square(self):
         return False
 """
-    assert proved(read(tmp_path, HEAD + before + RULE % "self.square()"), "n") == ()
+    shown, refusal = attempted(read(tmp_path, HEAD + before + RULE % "self.square()"))
+    assert shown == ()
+    assert refusal is not None
+    assert "the source of '<lambda>' cannot be read" in refusal.message
+
+
+SET_UP = """
+from streamproof import Array, Bool, Model, Range, State, action, invariant, require
+
+
+class Base(Model):
+    n: int = 2
+    limits = {"n": (1, None)}
+    check_deadlock = False
+    late = 0
+
+    def setup(self):
+        self.kept = [self.n, 1]
+
+    def state(self):
+        return State(x=Range(0, self.n))
+
+    @invariant
+    def inside(self, s):
+        return s.x <= self.most
+
+
+class Trap(Base):
+    def setup(self):
+        super().setup()
+%s
+
+    def state(self):
+        return State(**dict(super().state().items()), y=Array(self.pair[0], Bool()))
+
+    @action(i=lambda m: range(m.pair[0]), k=lambda m: range(3))
+    def go(self, s, i, k):
+        require(s.x < self.most)
+        s.x += 1
+"""
+
+
+def lines(*text: str) -> str:
+    """The end of a function."""
+    return "\n".join(f"        {line}" for line in text)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ("self.most, self.pair = self.kept[0], (self.n, 2)",),
+        ("self.most = self.n", "self.most += 0", "self.pair = (self.most, 0)"),
+        ("most = self.n - 1", "self.pair = tuple([most + 1])", "self.most = 1 + most"),
+        ("self.most = self.n if self.n > 0 else 3", "self.pair = [self.n]"),
+    ],
+)
+def test_setup_is_lowered_where_it_computes_with_a_parameter(tmp_path: Path, end: tuple[str, ...]) -> None:
+    """Attributes, overridden functions, lambdas and the variables of a base class are those of Python at each number."""
+    assert proved(read(tmp_path, SET_UP % lines(*end)), "n") == ("inside",)
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (("self.most = 6 // (self.n - 3)",), "division by zero: self.n - 3 is 0"),
+        (("if self.n > 3:", "    self.other = 3"), "the keys of a local dict, or their order, depend on the state"),
+        (("self.most = [1] if self.n > 3 else []",), "a local list or dict, which depends on a free parameter"),
+        (("kept = [1]", "self.kept = kept", "self.kept.append(self.n)", "self.most = helper(self)"), "name 'helper'"),
+        (("self.most = (lambda: self.n)",), "a function, which depends on a free parameter"),
+        (("self.most = max([self.n], key=abs)",), "max(..., key=...) is not part of the language"),
+        (("self.most = len(str((self, 1))) + self.n",), "str() is passed the model in setup()"),
+        (("self.most = self.n", "self.pair = (self.n // 2,)"), "is not made of sums and products"),
+    ],
+)
+def test_setup_outside_the_language_is_refused_at_its_line(tmp_path: Path, end: tuple[str, ...], message: str) -> None:
+    """What is not the same at each number, or may fail at one, has no value; the line is named."""
+    text = SET_UP % lines("self.most, self.pair = 1, (1, 1)", *end)
+    with pytest.raises(StreamproofError) as caught:
+        proved(read(tmp_path, text), "n")
+    assert message in caught.value.message
+    assert caught.value.loc is not None
+    assert caught.value.loc.line > text[: text.index("class Trap")].count("\n")
+
+
+def test_a_helper_that_reads_the_model_before_setup_has_ended_is_lowered(tmp_path: Path) -> None:
+    """It sees the attributes that setup() has assigned so far, not those of the class."""
+    more = "\n    def told(self):\n        return self.late\n"
+    end = ("self.late = self.n", "self.most = self.told()", "self.pair = (self.told(), 0)")
+    assert proved(read(tmp_path, SET_UP % lines(*end) + more), "n") == ("inside",)

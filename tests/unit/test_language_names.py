@@ -631,8 +631,8 @@ class M(Model):
 """
 
 
-def test_a_function_with_the_name_of_one_that_sees_its_caller_is_guarded(tmp_path: Path) -> None:
+def test_another_name_of_type_does_not_see_a_free_parameter(tmp_path: Path) -> None:
     """`dir` that is `type` would tell a free parameter from a number."""
     model = load(KINDS, tmp_path, "kinds_of_parameters").M
-    with pytest.raises(StreamproofError, match=r"n is any number here: type\(\) of it means nothing"):
+    with pytest.raises(StreamproofError, match=r"type\(\) cannot be called with a free parameter"):
         Spec(model).parametric(("n",))

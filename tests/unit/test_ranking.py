@@ -38,8 +38,6 @@ from streamproof.system import build as b
 from streamproof.system.formula import Atom, LeadsTo
 from streamproof.system.reference import reference
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 
 class Drain(Model):
     """A sender has any number of buffers; they go over the wire one by one, and new ones come only when all is quiet."""

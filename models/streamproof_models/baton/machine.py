@@ -209,7 +209,7 @@ class Baton(Model):
         if self.operators:
             declared["held"] = Array(self.operators, Range(0, self.work))
         if self.channels:
-            declared["channel"] = Array(self.channels, Queue(item, capacity=max(map(self.room, self.channels))))
+            declared["channel"] = Array(self.channels, Queue(item, capacity=max(self.room(c) for c in self.channels)))
         if self.heads:
             declared["since_baton"] = Array(self.heads, Enum("NONE", "CLEAN", "DIRTY"))
             declared["id"] = Array(self.heads, Range(0, self.ids - 1))

@@ -87,7 +87,7 @@ class RegionSlots(Model):
 
     def make_cluster(self) -> Slots:
         """The cluster, in which every task may be queued."""
-        tasks = " ".join("Q" for _ in self.tasks)
+        tasks = " ".join(("Q",) * len(self.tasks))
         return Slots.build(self.cluster_variant, tasks=tasks, instances=self.instances, slots=self.slots, deaths=0)
 
     @action(i="instances", fairness=WEAK)

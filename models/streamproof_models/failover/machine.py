@@ -76,17 +76,17 @@ class BatchJob(Model):
             self._connect(connection)
 
         region, consumed = self.region_of, [(p, self.channels[c][1]) for c, p in self.partition_of.items()]
-        self.inputs = grouped(self.tasks, ((consumer, c) for c, (_, consumer) in self.channels.items()))
+        self.inputs = grouped(self.tasks, [(consumer, c) for c, (_, consumer) in self.channels.items()])
         """Task -> its input channels."""
-        self.reads = grouped(self.tasks, ((consumer, p) for p, consumer in consumed))
+        self.reads = grouped(self.tasks, [(consumer, p) for p, consumer in consumed])
         """Task -> the partitions that it reads."""
-        self.outputs = grouped(self.tasks, ((producer, p) for p, producer in self.partitions.items()))
+        self.outputs = grouped(self.tasks, [(producer, p) for p, producer in self.partitions.items()])
         """Task -> the partitions that it produces."""
-        self.upstream = grouped(self.tasks, ((z, a) for a, z in self.channels.values() if region[a] != region[z]))
+        self.upstream = grouped(self.tasks, [(z, a) for a, z in self.channels.values() if region[a] != region[z]])
         """Task -> the producers of its inputs from other regions."""
         self.producing_region = {p: region[producer] for p, producer in self.partitions.items()}
         """Partition -> the region that produces it."""
-        self.consuming_regions = grouped(self.partitions, ((p, region[consumer]) for p, consumer in consumed))
+        self.consuming_regions = grouped(self.partitions, [(p, region[consumer]) for p, consumer in consumed])
         """Partition -> the regions that read it."""
 
     def _connect(self, connection: Connection) -> None:

@@ -58,8 +58,6 @@ class GroupedJob(BatchJob):
                 written = [p for p in self.partitions if p.rpartition("#")[0] == edge.dataset or p == edge.dataset]
                 self.partitions_of[g] = tuple(p for p in written if self.partitions[p] in self.producers[g])
         self.groups = list(self.producers)
-        self.offloaded = {g: len(self.producers[g]) > self.inline for g in self.groups}
-        """Group -> whether its descriptors are large enough for the blob server."""
         self.gates = [(t, g) for t in self.tasks for g in self.groups if t in self.consumers[g]]
         """(task, group that it reads): an input gate, or a part of one."""
         self.late = [(t, g) for t, g in self.gates if self.eager and self.crosses(g)]
@@ -71,9 +69,13 @@ class GroupedJob(BatchJob):
         self.written = {t: tuple(g for g in self.groups if t in self.producers[g]) for t in self.tasks}
         """Task -> the groups with a partition of it."""
 
+    def is_offloaded(self, g: str) -> bool:
+        """Whether the descriptors of a group are large enough for the blob server."""
+        return len(self.producers[g]) > self.inline
+
     def lost_together(self) -> Iterable[tuple[str, ...]]:
         """The sets of partitions that can be unavailable when a region fails: all; a recorded run has some."""
-        return (some for n in range(len(self.partitions) + 1) for some in combinations(self.partitions, n))
+        return [some for n in range(len(self.partitions) + 1) for some in combinations(tuple(self.partitions), n)]
 
     def crosses(self, g: str) -> bool:
         """Whether a group is read by another region than its producers'."""
@@ -94,6 +96,6 @@ class GroupedJob(BatchJob):
     def tasks_to_restart(self, r: str, lost: str) -> list[str]:
         """The tasks that restart when a region fails and these partitions are unavailable."""
         missing = [p for p in self.partitions if p in lost.split(", ")]
-        unavailable = [(d, int(i or 0)) for d, _, i in (p.partition("#") for p in missing)]
+        unavailable = tuple((d, int(i or 0)) for d, _, i in [p.partition("#") for p in missing])
         found = regions_to_restart(self.division, list(self.regions).index(r), unavailable)
         return [self.tasks[t] for q in sorted(found) for t in self.division.members[q]]

@@ -71,10 +71,10 @@ class RegionScheduling(SchedulingCore):
         """The JobMaster serializes the descriptors of a group unless it has them, and sends them, or their blob key."""
         if s.cached[g] is None:
             s.cached[g] = s.epoch[g]
-            if self.offloaded[g]:
+            if self.is_offloaded(g):
                 s.server[g] = s.epoch[g]
         s.descriptor[t, g] = s.cached[g]
-        s.gate[t, g] = "SENT" if self.offloaded[g] else "LOADED"
+        s.gate[t, g] = "SENT" if self.is_offloaded(g) else "LOADED"
 
     @action(gate="late", fairness=WEAK)
     def update_partitions(self, s, gate):

@@ -109,7 +109,7 @@ class Slots(Model):
         """The subtasks, and the gang of each."""
         self.work = [parse_subtask(word) for word in self.tasks.split()]
         self.threads = range(len(self.work))
-        if not self.work:
+        if len(self.work) == 0:
             raise ValueError("give at least one subtask, like 'A B Q'")
         self.constraints = max((1 + t.constraint for t in self.work if t.constraint is not None), default=0)
         queued = [t for t in self.threads if not self.work[t].is_shared]

@@ -110,7 +110,7 @@ def descriptors_current(m, s):
     """Descriptors in the cache, and their blob, are current until all consumers have finished."""
     return all(
         (s.cached[g] is None or s.cached[g] == s.epoch[g])
-        and (s.server[g] == s.cached[g] if m.offloaded[g] else s.server[g] is None)
+        and (s.server[g] == s.cached[g] if m.is_offloaded(g) else s.server[g] is None)
         and not (s.releasable[g] and s.cached[g] is not None)
         for g in m.groups
     )

@@ -24,8 +24,6 @@ from streamproof.explicit import explore
 from streamproof.system import Verdict
 from streamproof.system import build as b
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 PROVED = [
     ("OnlySmall", None, False),
     ("Limited", None, False),

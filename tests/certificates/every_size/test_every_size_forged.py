@@ -24,7 +24,7 @@ from streamproof.certify.writing import packed
 from streamproof.cli.verbs import run
 from streamproof.transform.unbounded import Parametric
 
-pytestmark = pytest.mark.usefixtures("here", "small_heap")
+pytestmark = pytest.mark.usefixtures("here")
 CHECKER = Path(__file__).parents[3] / "checker" / "streamproof"
 LARGEST_VERIFIER = 9_200
 """Statements and expressions of the verifier of proofs for every size, at most: less than 1,700 lines."""

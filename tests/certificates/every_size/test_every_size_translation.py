@@ -60,8 +60,6 @@ from streamproof.system.sorts import (
 )
 from streamproof.transform.unbounded import Forall, Parametric, forall
 
-pytestmark = pytest.mark.usefixtures("small_heap")
-
 NEVER = CertifiedClaim("never", b.FALSE)
 """A claim that every step breaks: what is assumed, and the axioms, must be possible together."""
 

@@ -151,7 +151,7 @@ class CompositeReader:
         self.model, self.without_properties = model, without_properties
         self.free, self.carries, self.abstract = free, carries, abstract
         self.safety_only = free is not None
-        self.whole = instantiate(model, free=bool(free))
+        self.whole = instantiate(model)
         self.declarations = self.whole.declared
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
@@ -166,7 +166,7 @@ class CompositeReader:
             system,
             name=type(self.model).title(),
             properties=(*system.properties, *built_in(deadlock, self.end_checks, termination)),
-            parameters=self.model.settings(),
+            parameters={} if self.free else self.model.settings(),
             variant=type(self.model).variant,
             derived=self.derived,
         )

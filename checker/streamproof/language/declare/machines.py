@@ -25,12 +25,12 @@ from streamproof.language.declare.composition import (
     Shared,
     parsed,
 )
-from streamproof.language.declare.model import Model, class_place, marked, with_guards
+from streamproof.language.declare.model import Model, class_place, marked
 from streamproof.language.declare.primitives import ActionMark
 from streamproof.language.declare.variables import Decl
-from streamproof.language.free.symbolic_parameters import SymbolicInt
+from streamproof.language.free.symbolic_parameters import call_user
 from streamproof.language.lower.model_reader import declared
-from streamproof.language.lower.sources import ordinary, place
+from streamproof.language.lower.sources import place
 from streamproof.language.lower.terms import Entry, PartFamily, ScopeNames, VariableName, Variables, by_key, describe
 
 MOST_LEVELS = 12
@@ -98,12 +98,12 @@ def is_composite(model: Model) -> bool:
 
 def parts_of(model: Model) -> Parts:
     """The parts of a composite, created once; each is also an attribute of the model. Raises `ModelError`."""
-    if ATTRIBUTE in model.__dict__:
-        known: Parts = model.__dict__[ATTRIBUTE]
+    space = object.__getattribute__(model, "__dict__")
+    if ATTRIBUTE in space:
+        known: Parts = space[ATTRIBUTE]
         return known
     home = place(type(model).parts)
-    free = any(type(v) is SymbolicInt for v in model.settings().values())
-    parts = ordinary(with_guards(model.parts, free), "parts()", home)
+    parts = call_user(model.parts, (), "parts()", home)
     if not isinstance(parts, Parts):
         raise ModelError(
             f"parts() of {type(model).__name__} returned {describe(parts)}",
@@ -129,26 +129,26 @@ def _models(given: Part | Each) -> Any:
     return by_key(tuple(key for key, _ in given.parts), tuple(p.model for _, p in given.parts))
 
 
-def declarations(model: Model, *, free: bool) -> tuple[dict[str, Decl], Loc | None]:
+def declarations(model: Model) -> tuple[dict[str, Decl], Loc | None]:
     """A machine's own declarations and their position; none for a composite without ``state()``."""
     if type(model).state is Model.state and is_composite(model):
         return {}, class_place(type(model))
-    return declared(model, free=free)
+    return declared(model)
 
 
-def instantiate(model: Model, *, free: bool = False) -> Machine:
+def instantiate(model: Model) -> Machine:
     """The machine tree of `model`. Raises `ModelError` for an invalid composition."""
-    return _machine(model, "", Variables(), None, free)
+    return _machine(model, "", Variables(), None)
 
 
-def _machine(model: Model, path: str, variables: Variables, given: Part | None, free: bool) -> Machine:
+def _machine(model: Model, path: str, variables: Variables, given: Part | None) -> Machine:
     if path.count(".") >= MOST_LEVELS:
         raise ModelError(
             f"{type(model).__name__} has parts that have parts, more than {MOST_LEVELS} levels deep",
             loc=given.loc if given else None,
             remedy="no machine may be a part of itself",
         )
-    own, loc = declarations(model, free=free)
+    own, loc = declarations(model)
     machine = Machine(model, path, own, loc)
     machine.renamed = _renaming(machine, given)
     entries: dict[str, Entry] = {}
@@ -159,7 +159,7 @@ def _machine(model: Model, path: str, variables: Variables, given: Part | None, 
     if is_composite(model):
         machine.parts = parts_of(model)
         for name, one in machine.parts.machines.items():
-            entries[name] = _below(machine, name, one, variables, free)
+            entries[name] = _below(machine, name, one, variables)
     machine.inside = ScopeNames(path, entries, {}, model)
     named = [n for n, (mark, _) in marked(type(model)).items() if isinstance(mark, ActionMark)]
     named += [j.name for j in machine.parts.joint] if machine.parts else []
@@ -175,13 +175,13 @@ def _machine(model: Model, path: str, variables: Variables, given: Part | None, 
     return machine
 
 
-def _below(machine: Machine, name: str, one: Part | Each, variables: Variables, free: bool) -> Entry:
+def _below(machine: Machine, name: str, one: Part | Each, variables: Variables) -> Entry:
     path = machine.prefix + name
     if isinstance(one, Part):
-        made = _machine(one.model, path, variables, one, free)
+        made = _machine(one.model, path, variables, one)
         machine.below[name] = {None: made}
         return made.outside
-    members = {key: _machine(p.model, f"{path}[{key}]", variables, p, free) for key, p in one.parts}
+    members = {key: _machine(p.model, f"{path}[{key}]", variables, p) for key, p in one.parts}
     machine.below[name] = members
     return PartFamily(tuple(members), tuple(m.outside for m in members.values()))
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Self, dataclass_transform
 
 from streamproof.base.errors import ModelError, UsageError, did_you_mean
 from streamproof.base.files import is_plain
@@ -26,12 +25,10 @@ from streamproof.language.declare.declarations import (
 )
 from streamproof.language.declare.primitives import MARK, ActionMark
 from streamproof.language.declare.variables import State
-from streamproof.language.free.symbolic_parameters import SymbolicInt
+from streamproof.language.free.symbolic_parameters import SymbolicInt, call_user, watch
 from streamproof.language.lower.conversion import plain
-from streamproof.language.lower.sources import ordinary, place
+from streamproof.language.lower.sources import place
 from streamproof.system.model import System
-
-T = TypeVar("T")
 
 _CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
 """Annotations, possibly as text, of attributes that are not parameters."""
@@ -126,17 +123,20 @@ class Model:
             if not kind.accepts(value) and not (kind.kind is int and type(value) is SymbolicInt):
                 raise UsageError(f"{name}={value!r} is not a value of type {kind}", remedy=_example(kind))
             setattr(self, name, value)
-        self._within_limits()
+            if type(value) is SymbolicInt and (own := watch()) is not None:
+                own.mark(self, name)
+        self._within_limits(given)
         if type(self).setup is not Model.setup:
-            free = any(type(value) is SymbolicInt for value in given.values())
-            ordinary(with_guards(self.setup, free), "setup()", place(type(self).setup))
+            call_user(self.setup, (), "setup()", place(type(self).setup), self)
 
-    def _within_limits(self) -> None:
+    def _within_limits(self, given: Mapping[str, Any]) -> None:
         """Raises `UsageError` for a parameter that is outside its limits."""
         for name, (least, most) in type(self).parameter_limits().items():
+            if type(given.get(name)) is SymbolicInt:
+                continue  # it is assumed to be within its limits
             value = getattr(self, name)
-            if value is None or type(value) is SymbolicInt:
-                continue  # a symbolic value is assumed to be within its limits
+            if value is None:
+                continue
             if (least is not None and value < least) or (most is not None and value > most):
                 raise UsageError(
                     f"{type(self).title()} does not allow {name}={value}",
@@ -245,24 +245,6 @@ class Model:
 def _shown(model: Model) -> str:
     """The attributes of an instance as text, without the addresses of objects."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(sorted(vars(model).items())))
-
-
-def with_guards(function: Callable[..., T], free: Collection[str] | bool) -> Callable[..., T]:
-    """Calls a user function, guarded if some parameters are `free`; the guards are imported on demand."""
-    if not free:
-        return function
-    from streamproof.language.free.guarded import called
-
-    return partial(called, function)
-
-
-def attribute_of(owner: object, name: str, free: Collection[str] | bool) -> Any:
-    """Reads an attribute of an ordinary object, guarded if some parameters are `free`."""
-    if not free:
-        return getattr(owner, name)
-    from streamproof.language.free.guarded import read
-
-    return read(owner, name)
 
 
 def limits_text(least: int | None, most: int | None) -> str:

@@ -31,7 +31,7 @@ from streamproof.language.declare.primitives import MARK, StateMark
 from streamproof.language.declare.variables import Decl
 from streamproof.language.lower.model_reader import Reader, deep
 from streamproof.language.lower.mutation_guard import MutationGuard
-from streamproof.language.lower.sources import caller, code_of, codes, parameters, parsed, place, source_of
+from streamproof.language.lower.sources import caller, codes, parameters, parsed, place, source_of
 from streamproof.language.lower.terms import article
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms
@@ -435,7 +435,7 @@ def _called(homes: Iterable[str]) -> set[str]:
             inner = vars(member).values() if isinstance(member, type) and member.__module__ in homes else (member,)
             for function in inner:
                 if isinstance(function, types.FunctionType):
-                    found.update(name for code in codes(code_of(function)) for name in code.co_names)
+                    found.update(name for code in codes(function.__code__) for name in code.co_names)
     return found
 
 

@@ -15,17 +15,16 @@ from typing import Any, Final, TypeVar
 from streamproof.base.errors import Loc, ModelError, TooLarge
 from streamproof.base.records import dataclass, replace
 from streamproof.language.free.symbolic_parameters import (
+    Declared,
     SymbolicInt,
     SymbolicRange,
     UniformArray,
     as_term,
     is_free,
     range_between,
-    refuse,
     shown,
     sort_of,
     term_of,
-    watch,
 )
 from streamproof.language.lower.cases import Case, is_case_class
 from streamproof.language.lower.conversion import (
@@ -40,7 +39,7 @@ from streamproof.language.lower.conversion import (
     to_value,
     varies,
 )
-from streamproof.language.lower.sources import caller, is_ours
+from streamproof.language.lower.sources import caller
 from streamproof.language.lower.terms import describe, is_expr
 from streamproof.system import build as b
 from streamproof.system.expr import Node
@@ -77,7 +76,7 @@ PARTS_LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Decl:
+class Decl(Declared):
     """A declared sort and its possible initial values (`first`), in order."""
 
     sort: Sort
@@ -86,42 +85,20 @@ class Decl:
     guessed: bool = False
     """Whether the initial value is the default, and the range begins below 0."""
 
-    def __getattribute__(self, name: str) -> Any:
-        if not name.startswith("__") and watch() is not None and not is_ours():
-            _refuse_open(self)
-        return object.__getattribute__(self, name)
-
-    def __eq__(self, other: object) -> bool:
-        if watch() is not None and not is_ours():
-            _refuse_open(self)
-            _refuse_open(other)
-        return type(other) is Decl and _parts(self) == _parts(other)
-
-    def __hash__(self) -> int:
-        if watch() is not None and not is_ours():
-            _refuse_open(self)
-        return hash(_parts(self))
-
-    def __repr__(self) -> str:
-        if watch() is not None and not is_ours():
-            _refuse_open(self)
-        return f"Decl(sort={self.sort!r}, first={self.first!r})"
+    def is_open(self) -> bool:
+        """Whether it depends on free parameters."""
+        return any(isinstance(part, TermRange) for part in ranges(self.sort)) or any(map(_is_open, self.first))
 
     def __iter__(self) -> Iterator[Value]:
         """Every value of the sort, in order, so that a rule can iterate over a declared sort."""
         return values(self.sort)
 
 
-def _parts(decl: Decl) -> tuple[Any, ...]:
-    return decl.sort, decl.first, decl.loc, decl.guessed
-
-
-def _refuse_open(value: object) -> None:
-    """Rejects conversion of a declaration with free parameters to an ordinary Python value."""
-    if type(value) is Decl:
-        sort, first = object.__getattribute__(value, "sort"), object.__getattribute__(value, "first")
-        if any(isinstance(part, TermRange) for part in ranges(sort)) or any(isinstance(v, Node) for v in first):
-            refuse("a sort that depends on any number here has no text, and equals no other one")
+def _is_open(value: Any) -> bool:
+    """Whether an initial value depends on free parameters."""
+    if isinstance(value, tuple):
+        return any(map(_is_open, value))
+    return isinstance(value, Node | UniformArray)
 
 
 def _decl(sort: Sort, init: Any, otherwise: Iterable[Value]) -> Decl:
@@ -503,7 +480,7 @@ def Bag(element: Decl, capacity: int | None = None, init: Any = None) -> Decl:
     return _decl(sort, init, [default(sort)])
 
 
-class State:
+class State(Declared):
     """The variables of a model, by name and in order."""
 
     def __init__(self, *unnamed: Any, **variables: Decl) -> None:
@@ -526,6 +503,10 @@ class State:
                 )
         self._variables = variables
         self.loc = loc
+
+    def is_open(self) -> bool:
+        """Whether it depends on free parameters."""
+        return any(decl.is_open() for decl in self._variables.values())
 
     def items(self) -> Iterator[tuple[str, Decl]]:
         """The name and declaration of each variable."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import count
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -12,9 +13,10 @@ from streamproof.base.records import replace
 from streamproof.language.declare.declarations import parameter_types
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.variables import Decl
-from streamproof.language.free.guarded import unguarded
+from streamproof.language.free.evaluation import evaluate
+from streamproof.language.free.host_values import expect_ordinary
 from streamproof.language.free.symbolic_parameters import SymbolicInt, UniformArray, watching
-from streamproof.language.lower.conversion import ANY
+from streamproof.language.lower.conversion import ANY, plain
 from streamproof.language.lower.terms import is_expr
 from streamproof.system import build as b
 from streamproof.system.expr import Expr, LessEq, Node, intern
@@ -56,7 +58,9 @@ def compile_parametric(
     own = cls.variants.get(variant or "", cls)
     chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
     amounts = {f.name: SymbolicInt(b.var(f.name, f.sort)) for f in chosen}
-    with watching(), unguarded((cls, own, *properties)):
+    if amounts:
+        expect_ordinary(own)
+    with watching(Model, frozenset(amounts), evaluate) if amounts else nullcontext():
         model = cls.build(variant, **parameters, **amounts)
         system, declarations = compiled(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
         numbers = count(1)
@@ -64,7 +68,7 @@ def compile_parametric(
         for name, decl in declarations.items():
             term = b.var(name, decl.sort)
             initial.append(b.or_(_starts(term, decl.sort, value, numbers) for value in decl.first))
-        fixed = {name: value for name, value in model.settings().items() if name not in amounts}
+        fixed = {name: plain(getattr(model, name)) for name in own.parameters() if name not in amounts}
         without_starts = replace(
             system,
             variables=tuple(replace(v, initial=()) for v in system.variables),

@@ -1,68 +1,81 @@
-"""Symbolic values of free parameters (`--any`) in the user's ordinary Python.
+"""Free parameters (`--any`) while a model is read: constants of unknown value, which only lowering computes with.
 
-`state()`, `setup()` and helper functions compute with parameters in plain Python; a free parameter is a `SymbolicInt` there.
-Addition, subtraction, multiplication and comparison with numbers give terms; a `SymbolicInt` may be stored and passed on.
-Every other operation (truth value, text, hash, length, class, attributes) raises `Undecided` at the user's line. The
-`ParameterWatch` records each such error, so that an exception handler in the user's code cannot swallow it. `guarded`
-rejects identity and type tests, which an object cannot intercept. Inside rules a `SymbolicInt` is its term (`as_term`).
+A free parameter is an attribute of the model: a `SymbolicInt`. Lowering reads it as its term. Ordinary Python of the user
+gets neither the parameter nor the model: while a `ParameterWatch` is active, `native` rejects a call whose arguments contain
+one, and reading such an attribute raises `Undecided`. Each such error is recorded, so that an exception handler in the
+user's code cannot swallow it.
 """
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn, TypeGuard, cast
+from functools import cached_property, lru_cache, partial
+from typing import Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-from streamproof.base.errors import Loc, ModelError
-from streamproof.language.lower.sources import caller, is_ours
+from streamproof.base.errors import Loc, ModelError, StreamproofError
+from streamproof.base.records import dataclass
+from streamproof.language.lower.sources import (
+    caller,
+    innermost,
+    is_ours,
+    is_users,
+    lowered,
+    lowered_at,
+    names_used,
+    ordinary,
+)
 from streamproof.system import build as b
-from streamproof.system.expr import Const, Expr, Node, Sub
-from streamproof.system.sorts import BoolSort, RangeSort
+from streamproof.system.expr import Add, Const, Expr, Mul, Node, Sub, Var
+from streamproof.system.sorts import RangeSort
 from streamproof.transform.unbounded import Undecided, term_range, written
 
-_OTHERS = frozenset({type(None), str, bytes, tuple, list, dict, set, frozenset, range})
-"""Types whose values never equal a number."""
+T = TypeVar("T")
+Evaluate: TypeAlias = Callable[[Callable[..., Any], tuple[Any, ...], str, Loc | None, Any], Any]
+"""Evaluates a function of the user: `evaluation.evaluate`."""
+
+_FINDING = frozenset({"gc", "inspect", "ctypes"})
+"""Modules that find objects which no name refers to."""
+_FRAMES = frozenset({"_getframe", "_current_frames"})
+"""Functions that do."""
+_REMEDY = "compute with it in the language of rules, or give the parameter a value"
 
 
 class ParameterWatch:
-    """The unsupported operations on free parameters during the reading of one model."""
+    """The free parameters during the reading of one model, the attributes that depend on them, and the errors so far."""
 
-    def __init__(self, outside: Loc | None = None) -> None:
-        self.refused: list[Undecided] = []
-        self._doubts: list[tuple[BaseException, Undecided]] = []
-        self._outside = outside
+    def __init__(self, kind: type, free: frozenset[str], evaluate: Evaluate) -> None:
+        self.kind, self.free, self.evaluate = kind, free, evaluate
+        self.refused: list[StreamproofError] = []
+        self.in_python = False
+        """Whether ordinary Python of the user is running."""
+        self._attributes: dict[int, tuple[object, set[str]]] = {}
 
-    def place(self) -> Loc | None:
-        """The current line of the model; None outside user code, as during lowering."""
-        at = caller()
-        if at is None or self._outside is None:
-            return at
-        return None if (at.file, at.function) == (self._outside.file, self._outside.function) else at
+    def mark(self, owner: object, name: str) -> None:
+        """Records that an attribute depends on free parameters."""
+        self._attributes.setdefault(id(owner), (owner, set()))[1].add(name)
 
-    def since(self, mark: int) -> Undecided | None:
-        """The first error after `mark`, a former length of `refused`."""
-        return self.refused[mark] if len(self.refused) > mark else None
+    def names(self, owner: object) -> set[str]:
+        """The attributes of an object that depend on free parameters."""
+        return self._attributes.get(id(owner), (owner, set()))[1]
 
-    def doubt(self, error: BaseException, refusal: Undecided) -> None:
-        """Records the handling of an exception as an error unless the exception propagates."""
-        self._doubts.append((error, refusal))
-        self.refused.append(refusal)
+    def refuse(self, what: str, remedy: str) -> NoReturn:
+        """Raises an error, and records it; lowering gives it its line."""
+        inside = self.in_python or lowered() is not None
+        error = Undecided(what, loc=caller() if inside else None, remedy=remedy)
+        self.refused.append(error)
+        raise error
 
-    def is_doubted(self, error: BaseException) -> bool:
-        """Whether an error was recorded for this exception."""
-        return any(e is error for e, _ in self._doubts)
-
-    def trust(self, error: BaseException | None) -> None:
-        """Drops the error recorded for an exception that propagated, and for its causes."""
-        while error is not None:
-            found = next((refusal for e, refusal in self._doubts if e is error), None)
-            self.refused[:] = [r for r in self.refused if r is not found]
-            error = error.__cause__
-
-    def forget(self, mark: int) -> None:
-        """Drops the errors after `mark`: lowering reads that code again, as part of the language."""
-        del self.refused[mark:]
+    @contextmanager
+    def lowering(self, *, in_python: bool = False) -> Iterator[None]:
+        """The context of lowering, or of ordinary Python."""
+        before, self.in_python = self.in_python, in_python
+        try:
+            yield
+        finally:
+            self.in_python = before
 
 
 _WATCH: ContextVar[ParameterWatch | None] = ContextVar("watch", default=None)
@@ -74,67 +87,135 @@ def watch() -> ParameterWatch | None:
 
 
 @contextmanager
-def watching() -> Iterator[ParameterWatch]:
-    """Watches user code during the reading of a model; raises a recorded error that the user's code swallowed."""
-    own = ParameterWatch(caller())
+def watching(kind: type, free: frozenset[str], evaluate: Evaluate) -> Iterator[None]:
+    """Guards the attributes of models; `kind` is their base. Raises an error that the user's code swallowed."""
+    own = ParameterWatch(kind, free, evaluate)
     token = _WATCH.set(own)
+    kind.__getattribute__ = _guard(own)  # type: ignore[assignment]
     try:
-        yield own
-    except Undecided:
-        raise
+        yield
     except Exception as error:
-        own.trust(error)
-        first = own.since(0)
-        if first is not None:
-            raise first from error
+        if own.refused and error is not own.refused[0] and not isinstance(error, StreamproofError):
+            raise own.refused[0] from error
         raise
     finally:
+        del kind.__getattribute__
         _WATCH.reset(token)
-    first = own.since(0)
-    if first is not None:
-        raise first
+    if own.refused:
+        raise own.refused[0]
 
 
-def note(what: str, loc: Loc | None, remedy: str) -> None:
-    """Records an error with the `ParameterWatch` where raising is impossible."""
-    own = _WATCH.get()
-    if own is not None:
-        own.refused.append(Undecided(what, loc=loc, remedy=remedy))
+def _guard(own: ParameterWatch) -> Callable[[object, str], Any]:
+    """Attribute access of models for ordinary Python, in any thread; lowering uses that of `object`."""
+
+    def guarded(self: object, name: str) -> Any:
+        value = object.__getattribute__(self, name)
+        names = own.names(self)
+        if name in names or type(value) in _SYMBOLIC or (name == "__dict__" and (names or depends(value))):
+            what = f"{name} of {type(self).__name__} depends on a free parameter, which ordinary Python cannot read"
+            own.refuse(what, _REMEDY)
+        return value
+
+    return guarded
 
 
-def refuse(what: str, remedy: str = "decide inside a rule, or give the parameter a value") -> NoReturn:
+def refuse(what: str, remedy: str = _REMEDY) -> NoReturn:
     """Raises `Undecided` at the user's line, and records it with the `ParameterWatch`."""
     own = _WATCH.get()
-    error = Undecided(what, loc=caller() if own is None else own.place(), remedy=remedy)
-    if own is not None:
-        own.refused.append(error)
-    raise error
+    if own is None:
+        raise Undecided(what, loc=caller(), remedy=remedy)
+    own.refuse(what, remedy)
 
 
-class _Hostile(type):
-    """The metaclass of such values: rejects type tests, as far as a type can intercept them."""
+def native(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Calls ordinary Python. Raises `Undecided` if it is passed a free parameter or a model, and even if it handles that."""
+    own = _WATCH.get()
+    if own is None:
+        return function(*args, **kwargs)
+    if any(map(depends, (getattr(function, "__self__", None), *args, *kwargs.values()))):
+        refuse(f"{_name(function)}() is ordinary Python, and is passed a free parameter or a model that has one")
+    found = _looks(function)
+    if found is not None:
+        refuse(f"{_name(function)}() uses {found!r}, by which ordinary Python could read a free parameter")
+    mark, loc = len(own.refused), lowered()
+    try:
+        with lowered_at(None), own.lowering(in_python=True):
+            result = function(*args, **kwargs)
+    except Exception as error:
+        if len(own.refused) == mark:
+            raise
+        raise _placed(own.refused[mark], loc) from error
+    if len(own.refused) > mark:
+        raise _placed(own.refused[mark], loc)
+    return result
 
-    def __eq__(cls, other: object) -> bool:
-        return cls is other if is_ours() else _asked_type()
 
-    def __hash__(cls) -> int:
-        return id(cls) if is_ours() else _asked_type()
-
-
-def _asked_type() -> NoReturn:
-    refuse("ordinary Python cannot inspect the type of a free parameter")
+def _placed(error: StreamproofError, loc: Loc | None) -> StreamproofError:
+    """An error, at the call of Python's own functions during which it occurred."""
+    if loc is None or innermost(error, is_users) is not None:
+        return error
+    return type(error)(error.message, loc=loc, remedy=error.remedy)
 
 
-def _unknown(self: Any, *_: Any) -> NoReturn:
-    refuse(f"{shown(self)} is any number here: ordinary Python cannot branch on it or count up to it")
+def call_user(
+    function: Callable[..., Any], args: tuple[Any, ...], what: str, home: Loc | None, model: Any = None
+) -> Any:
+    """The result of a function of the user outside rules, such as ``state()``. Raises `ModelError`.
+
+    `model`: the model that ``setup()`` completes."""
+    own = _WATCH.get()
+    return (
+        ordinary(partial(function, *args), what, home)
+        if own is None
+        else own.evaluate(function, args, what, home, model)
+    )
 
 
-def _no_text(self: Any, *_: Any) -> NoReturn:
-    refuse(f"{shown(self)} is any number here: it has no text and no hash, so it cannot be a key or a member of a set")
+def getter_of(owner: object, name: str) -> types.MethodType | None:
+    """The function that computes an attribute of a model or of ``super()``: a property, or one that is not cached yet."""
+    instance: Any = owner
+    classes = type(owner).__mro__
+    if isinstance(owner, super):
+        above: Any = owner
+        instance, classes = above.__self__, above.__self_class__.__mro__
+        classes = classes[classes.index(above.__thisclass__) + 1 :]
+    found = next((vars(base)[name] for base in classes if name in vars(base)), None)
+    getter = found.fget if type(found) is property else None
+    if type(found) is cached_property and (
+        instance is not owner or name not in object.__getattribute__(owner, "__dict__")
+    ):
+        getter = found.func
+    return types.MethodType(getter, instance) if isinstance(getter, types.FunctionType) else None
 
 
-class Hostile(metaclass=_Hostile):
-    """A value that depends on free parameters and rejects every operation by default."""
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _looks(function: Any) -> str | None:
+    """A name of `_FRAMES`, or of a module of `_FINDING`, that a function of the user, or one that it names, uses."""
+    plain = getattr(function, "__func__", function)
+    return _name_of(plain) if isinstance(plain, types.FunctionType | type) else _finds(function)
+
+
+@lru_cache(maxsize=4096)
+def _name_of(function: types.FunctionType | type) -> str | None:
+    found = names_used(function, ())
+    return next((name for file, name, value in found if (name in _FRAMES or _finds(value)) and is_users(file)), None)
+
+
+def _finds(value: Any) -> str | None:
+    """The module of `_FINDING` that a value is, or belongs to."""
+    home = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None)
+    return home if type(home) is str and home in _FINDING else None
+
+
+def _refused(self: Any, *_: Any) -> NoReturn:
+    refuse(f"{shown(self)} is any number here: ordinary Python cannot use it")
+
+
+class Hostile:
+    """A value that depends on free parameters and rejects every operation of ordinary Python."""
 
     __slots__ = ()
 
@@ -143,27 +224,19 @@ class Hostile(metaclass=_Hostile):
             return object.__getattribute__(self, name)
         refuse(f"{shown(self)} is any number here: it has no attribute {name!r}")
 
-    __bool__ = __index__ = __int__ = __float__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _unknown
-    __iter__ = __len__ = __contains__ = __getitem__ = __abs__ = __invert__ = __pos__ = __neg__ = _unknown
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = _unknown
-    __divmod__ = __rdivmod__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __matmul__ = __rmatmul__ = _unknown
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __sizeof__ = _unknown
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
-    __hash__ = __str__ = __repr__ = __format__ = __bytes__ = _no_text
+    __bool__ = __index__ = __int__ = __float__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused
+    __iter__ = __len__ = __contains__ = __getitem__ = __abs__ = __invert__ = __pos__ = __neg__ = _refused
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = _refused
+    __divmod__ = __rdivmod__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __matmul__ = __rmatmul__ = _refused
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __sizeof__ = _refused
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _refused
+    __hash__ = __str__ = __repr__ = __format__ = __bytes__ = _refused
 
     def __eq__(self, other: object) -> Any:
-        return True if other is self else _unknown(self)
+        return True if other is self else _refused(self)
 
     def __ne__(self, other: object) -> Any:
-        return False if other is self else _unknown(self)
-
-
-def _operation(make: Callable[..., Expr]) -> Callable[[Any, Any], Any]:
-    return lambda self, other: _combined(make, self, other)
-
-
-def _mirrored(make: Callable[..., Expr]) -> Callable[[Any, Any], Any]:
-    return lambda self, other: _combined(make, other, self)
+        return False if other is self else _refused(self)
 
 
 class SymbolicInt(Hostile):
@@ -173,30 +246,6 @@ class SymbolicInt(Hostile):
 
     def __init__(self, expr: Expr) -> None:
         object.__setattr__(self, "expr", expr)
-
-    __add__, __radd__ = _operation(b.add), _mirrored(b.add)
-    __sub__, __rsub__ = _operation(b.sub), _mirrored(b.sub)
-    __mul__ = __rmul__ = _operation(b.mul)
-    __lt__, __gt__ = _operation(b.less), _mirrored(b.less)
-    __le__, __ge__ = _operation(b.less_eq), _mirrored(b.less_eq)
-
-    def __neg__(self) -> Any:
-        return _combined(b.sub, 0, self)
-
-    def __pos__(self) -> Any:
-        return _combined(b.add, 0, self)
-
-    def __eq__(self, other: object) -> Any:
-        if type(other) is not SymbolicInt and type(other) in _OTHERS:
-            return False
-        return True if _same(self, other) else _combined(b.eq, self, other)
-
-    def __ne__(self, other: object) -> Any:
-        if type(other) is not SymbolicInt and type(other) in _OTHERS:
-            return True
-        return False if _same(self, other) else _combined(lambda x, y: b.not_(b.eq(x, y)), self, other)
-
-    __hash__ = Hostile.__hash__  # type: ignore[assignment]
 
 
 class SymbolicRange(Hostile):
@@ -214,6 +263,9 @@ class SymbolicRange(Hostile):
         )
 
 
+_SYMBOLIC = frozenset({SymbolicInt, SymbolicRange})
+
+
 class UniformArray:
     """The initial value of an array of unbounded length: `value` at every index."""
 
@@ -223,14 +275,43 @@ class UniformArray:
         self.value = value
 
 
+class Declared:
+    """Base of declarations of sorts and of states."""
+
+    __slots__ = ()
+
+    def is_open(self) -> bool:
+        """Whether it depends on free parameters."""
+        return False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OpenDeclaration:
+    """A declaration that depends on free parameters, as lowering passes it on: no operation applies to it."""
+
+    value: Any
+
+
 def is_free(value: Any) -> TypeGuard[SymbolicInt]:
     """Whether a value is a `SymbolicInt`; calls none of its operations."""
     return type(value) is SymbolicInt
 
 
-def is_condition(value: Any) -> bool:
-    """Whether a value is a `SymbolicInt` with a truth value."""
-    return type(value) is SymbolicInt and isinstance(term_of(value).sort, BoolSort)
+def depends(value: Any) -> bool:
+    """Whether a value, or an element of it, depends on free parameters, or is a model; calls none of its operations."""
+    kind = type(value)
+    if kind in _SYMBOLIC or kind is super:
+        return True
+    if (own := _WATCH.get()) is not None and issubclass(kind, own.kind):
+        return True
+    if kind in _CONTAINERS:
+        return any(map(depends, value)) or (kind is dict and any(map(depends, value.values())))
+    if kind is types.MethodType or kind is types.BuiltinMethodType:
+        return depends(value.__self__)
+    return isinstance(value, Declared) and value.is_open()
+
+
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 
 
 def term_of(amount: SymbolicInt) -> Expr:
@@ -255,42 +336,37 @@ def shown(value: Any) -> str:
     return repr(value)
 
 
-def _same(one: SymbolicInt, other: object) -> bool:
-    return type(other) is SymbolicInt and term_of(other) is term_of(one)
-
-
-def _combined(make: Callable[..., Expr], left: Any, right: Any) -> Any:
-    terms = [_number(left), _number(right)]
-    made = make(*terms)
-    return made.value if isinstance(made, Const) else SymbolicInt(made)
-
-
-def _number(value: Any) -> Expr:
-    """A number as a term; truth values convert to 0 and 1, as in Python. Rejects everything else."""
-    if type(value) is SymbolicInt:
-        found = term_of(value)
-        return b.ite(found, b.num(1), b.num(0)) if isinstance(found.sort, BoolSort) else found
-    if type(value) is int or type(value) is bool:
-        return b.num(int(value))
-    refuse(f"a free parameter meets a {type(value).__name__}, which is not an int", "compute with whole numbers")
-
-
 def as_term(value: Any) -> Any:
-    """The value inside a rule: the term of a `SymbolicInt`, anything else unchanged."""
-    return term_of(value) if type(value) is SymbolicInt else value
+    """The value inside a rule: the term of a `SymbolicInt`, an `OpenDeclaration`, anything else unchanged."""
+    if type(value) is SymbolicInt:
+        return term_of(value)
+    is_open = _WATCH.get() is not None and isinstance(value, Declared) and value.is_open()
+    return OpenDeclaration(value) if is_open else value
 
 
-def symbolic_range(*ends: Any) -> Any:
-    """``range`` with symbolic bounds permitted."""
-    if not any(type(end) is SymbolicInt for end in ends):
-        return range(*ends)
-    return range_between([as_term(end) for end in ends], caller())
+def expect_sums(value: Any, loc: Loc | None) -> None:
+    """Raises `Undecided` for numbers of a declaration or domain that are not computed by ``+``, ``-`` and ``*`` alone."""
+    todo: list[Any] = []
+    if type(value) is SymbolicInt:
+        todo = [term_of(value)]
+    elif type(value) is SymbolicRange:
+        todo = [*object.__getattribute__(value, "ends")]
+    while todo:
+        term = todo.pop()
+        if isinstance(term, Add | Sub | Mul):
+            todo += [term.left, term.right]
+        elif not isinstance(term, Const | Var):
+            raise Undecided(
+                f"{shown(value)} is not made of sums and products",
+                loc=loc,
+                remedy="use + - * in declarations and domains; state other conditions in rules",
+            )
 
 
 def range_between(ends: list[Any], loc: Loc | None) -> SymbolicRange:
     """The `SymbolicRange` for arguments of ``range``. Raises `ModelError` for a step."""
     if len(ends) > 2:
         raise ModelError("range(...) with a step over any number of elements", loc=loc, remedy="leave out the step")
-    terms: list[Expr] = [cast(Expr, end) if isinstance(end, Node) else _number(end) for end in ends]
+    terms: list[Any] = [end if isinstance(end, Node) else b.num(int(end)) for end in ends]
     first = terms[0] if len(terms) == 2 else b.num(0)
     return SymbolicRange(first, b.sub(terms[-1], b.num(1)))

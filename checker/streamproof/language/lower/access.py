@@ -15,9 +15,17 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from streamproof.base.errors import Loc, ModelError, suggest
-from streamproof.language.declare.model import Model, attribute_of
-from streamproof.language.free.symbolic_parameters import SymbolicInt, SymbolicRange
-from streamproof.language.lower import lvalues, operators
+from streamproof.language.declare.model import Model
+from streamproof.language.declare.variables import State
+from streamproof.language.free.symbolic_parameters import (
+    OpenDeclaration,
+    SymbolicInt,
+    SymbolicRange,
+    call_user,
+    getter_of,
+    watch,
+)
+from streamproof.language.lower import inlining, lvalues, operators
 from streamproof.language.lower.cases import Case, is_case_class, no_such_field, with_field
 from streamproof.language.lower.conversion import expect_faithful, no_field
 from streamproof.language.lower.elements import in_sequence
@@ -58,6 +66,7 @@ from streamproof.system.sorts import (
     compatible,
 )
 from streamproof.transform.assume import Assuming
+from streamproof.transform.unbounded import Undecided
 
 MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
 CHANGES = {
@@ -163,7 +172,7 @@ def _is_plain(kind: type, name: str) -> bool:
     """Whether no base class of `kind` computes the attribute by a descriptor or `__getattr__`."""
     for base in kind.__mro__:
         space = vars(base)
-        if base not in (object, type) and ("__getattr__" in space or "__getattribute__" in space):
+        if base not in (object, type, Model) and ("__getattr__" in space or "__getattribute__" in space):
             return base in _VALUES
         found = space.get(name)
         if found is not None and type(found) not in _LOOKED_UP and hasattr(type(found), "__get__"):
@@ -181,6 +190,8 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
             return _place_attribute(ev, owner, node, frame)
         case HeapCell():
             return Method(owner, name)
+        case OpenDeclaration(value=State() as declared) if name == "items":
+            return declared.items
         case NewCase(kind=kind):
             if name in kind.__match_args__:
                 return owner.field(name)
@@ -198,10 +209,51 @@ def attribute(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> 
     if not is_plain_attribute(owner, name):
         ev.context.outside.impure = True
     try:
-        return attribute_of(owner, name, ev.context.free)
+        return _host_attribute(ev, owner, name, frame, loc)
     except AttributeError:
         remedy = suggest(name, dir(owner), "define it in the model, for example in setup()")
         raise ModelError(f"{_kind(owner)} has no attribute {name!r}", loc=loc, remedy=remedy) from None
+
+
+def _host_attribute(ev: Evaluator, owner: Any, name: str, frame: Frame, loc: Loc) -> Term:
+    """The attribute of an ordinary object; that of a model with free parameters is read without ordinary Python."""
+    own = watch()
+    if own is None or not isinstance(owner, Model | super):
+        return getattr(owner, name)
+    setting = ev.context.attributes
+    if setting is not None and owner is setting[0]:
+        content = ev.context.content(setting[1])
+        assert isinstance(content, Mapping)
+        if name in content:
+            return content[name]
+    if name in own.names(owner):
+        return object.__getattribute__(owner, name)
+    getter = getter_of(owner, name)
+    if getter is not None:
+        return inlining.inline(ev, getter, [], {}, frame.depth + 1, loc)
+    expect_plain_attribute(owner, name, loc)
+    return getattr(owner, name) if isinstance(owner, super) else object.__getattribute__(owner, name)
+
+
+def attribute_outside(owner: Model, name: str, what: str, loc: Loc | None) -> Any:
+    """The attribute of a model, read outside of rules. Raises `ModelError`."""
+    if watch() is None:
+        return getattr(owner, name)
+    getter = getter_of(owner, name)
+    if getter is not None:
+        return call_user(getter, (), what, loc)
+    expect_plain_attribute(owner, name, loc)
+    return object.__getattribute__(owner, name)
+
+
+def expect_plain_attribute(owner: Any, name: str, loc: Loc | None) -> None:
+    """Raises `Undecided` for an attribute that ordinary Python computes from the model."""
+    if not is_plain_attribute(owner, name):
+        raise Undecided(
+            f"{name} of {_kind(owner)} is computed by ordinary Python, which could read a free parameter",
+            loc=loc,
+            remedy="write a function or a property, in the language of rules",
+        )
 
 
 def state_variable(ev: Evaluator, owner: StateRef, name: str, node: ast.AST, frame: Frame) -> Term:
@@ -354,7 +406,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
         raise ModelError(f"{describe(content)} cannot be indexed", loc=loc, remedy="arrays, queues and lists can")
     is_known, host = known(key)
     if is_known:
-        return operators.host(ev.context, lambda: content[host], loc)
+        return operators.host(ev.context, lambda: content[host], loc, host)
     if not symbolic(content):
         expect_faithful(content, loc)
     if isinstance(content, Mapping) and content:
@@ -386,7 +438,7 @@ def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) 
             loc=loc,
             remedy="queues and lists can, without a step; tuples and texts at known positions",
         )
-    part = operators.host(ev.context, lambda: content[slice(*ends)], loc)
+    part = operators.host(ev.context, lambda: content[slice(*ends)], loc, *ends)
     if isinstance(part, list):
         expect_faithful(part, loc)
     if isinstance(owner, HeapCell):

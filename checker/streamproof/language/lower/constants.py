@@ -15,8 +15,7 @@ from typing import Any
 
 from streamproof.base.errors import ModelError
 from streamproof.language.declare.model import Model
-from streamproof.language.free.rewritten import is_installed, is_users
-from streamproof.language.lower.sources import PACKAGE, code_of, definition, is_standard
+from streamproof.language.lower.sources import PACKAGE, definition, is_installed, is_standard, is_users
 
 MOST = 64
 """Maximum number of integers returned, smallest absolute value first."""
@@ -58,7 +57,7 @@ def _in(value: Any, seen: set[int], depth: int) -> Iterator[int]:
     elif isinstance(value, types.FunctionType):
         if not value.__code__.co_filename.startswith(PACKAGE) and not is_standard(value.__code__.co_filename):
             yield from _written(value)
-            yield from _in_code(code_of(value), value.__globals__, seen, depth)
+            yield from _in_code(value.__code__, value.__globals__, seen, depth)
         yield from _in((value.__defaults__, value.__kwdefaults__), seen, depth)
         for cell in value.__closure__ or ():
             try:

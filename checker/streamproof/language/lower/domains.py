@@ -12,18 +12,26 @@ import inspect
 import math
 import types
 from collections.abc import Iterable, Iterator, Mapping, Set
-from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
 from streamproof.base.errors import Loc, ModelError
-from streamproof.language.declare.model import Model, attribute_of, with_guards
+from streamproof.language.declare.model import Model
 from streamproof.language.declare.primitives import ActionMark
 from streamproof.language.declare.variables import Decl
-from streamproof.language.free.symbolic_parameters import SymbolicInt, SymbolicRange, range_between, sort_of, term_of
+from streamproof.language.free.symbolic_parameters import (
+    SymbolicInt,
+    SymbolicRange,
+    call_user,
+    expect_sums,
+    range_between,
+    sort_of,
+    term_of,
+)
+from streamproof.language.lower.access import attribute_outside
 from streamproof.language.lower.conversion import in_order, plain_inside
 from streamproof.language.lower.elements import refuse_iterator
-from streamproof.language.lower.sources import decoration, ordinary, parameters, place
+from streamproof.language.lower.sources import decoration, parameters, place
 from streamproof.language.lower.steadiness import READ_DRAWN, unsteady
 from streamproof.language.lower.terms import describe, is_expr
 from streamproof.system import build as b
@@ -113,7 +121,7 @@ class Domains:
         given = self._declared[parameter]
         if isinstance(given, str):
             try:
-                given = attribute_of(self.model, given, self.free)
+                given = attribute_outside(self.model, given, what, loc)
             except AttributeError:
                 raise ModelError(
                     f"{what}, {given!r}, is not an attribute of the model",
@@ -129,8 +137,9 @@ class Domains:
                     loc=loc,
                     remedy="give it a domain of its own, and write the condition as require(...)",
                 )
-            given = ordinary(partial(with_guards(given, self.free), self.model, *wanted), what, loc)
+            given = call_user(given, (self.model, *wanted), what, loc)
         refuse_iterator(given, loc, what)
+        expect_sums(given, loc)
         if type(given) is SymbolicInt:
             given = range_between([term_of(given)], loc)
         if type(given) is SymbolicRange:

@@ -131,6 +131,7 @@ def _make_set(ev: Evaluator, items: list[tuple[Expr, Term]], node: ast.expr, fra
                     f"{describe(v)} cannot be a member of a set", loc=where(frame, node), remedy="use a tuple instead"
                 )
         return distinct(ev.context, items, operators.equal, where(frame, node))
+    operators.expect_no_model([v for _, v in items], where(frame, node))
     try:
         return frozenset(v for _, v in items)
     except TypeError as error:
@@ -150,6 +151,7 @@ def dict_key(ev: Evaluator, key: Term, node: ast.expr, frame: Frame) -> Any:
             loc=where(frame, node),
             remedy="use an Array of the state, or create every key and test with 'if'",
         )
+    operators.expect_no_model([host], where(frame, node))
     try:
         hash(host)
     except TypeError as error:

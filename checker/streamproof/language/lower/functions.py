@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import sys
 import types
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from streamproof.base.errors import Loc, ModelError, StreamproofError
-from streamproof.base.records import dataclass
-from streamproof.language.declare.model import with_guards
+from streamproof.language.declare.model import Model
 from streamproof.language.declare.primitives import (
     NOTHING,
     Disabled,
@@ -23,8 +22,8 @@ from streamproof.language.declare.primitives import (
     is_operator,
     require,
 )
-from streamproof.language.free.symbolic_parameters import as_term, watch
-from streamproof.language.lower import access, calls, lvalues, operators, sequences
+from streamproof.language.free.symbolic_parameters import as_term, native, watch
+from streamproof.language.lower import access, calls, inlining, lvalues, operators, sequences
 from streamproof.language.lower.access import is_pure_call
 from streamproof.language.lower.cases import Case, arguments, is_case_class, shown_sort
 from streamproof.language.lower.comprehensions import each_round, indices, quantified, summed
@@ -34,16 +33,8 @@ from streamproof.language.lower.expressions import closed_over, outside, spread,
 from streamproof.language.lower.lift import condition_of, merge
 from streamproof.language.lower.lowering_context import Context, Evaluator, Frame, Halt, Pick, where
 from streamproof.language.lower.sources import (
-    PACKAGE,
-    definition,
-    is_standard,
-    local_names,
-    outer_declaration,
-    parameters,
-    place,
-    signature,
+    lowered_at,
     text,
-    underlying,
 )
 from streamproof.language.lower.terms import (
     Cases,
@@ -61,7 +52,7 @@ from streamproof.language.lower.terms import (
     symbolic,
 )
 from streamproof.system import build as b
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, variables
 from streamproof.system.sorts import BagSort, SetSort, Sort
 from streamproof.transform.assume import Substitution
 from streamproof.transform.unbounded import Undecided
@@ -69,13 +60,6 @@ from streamproof.transform.unbounded import Undecided
 CALL_DEPTH = 60
 _Option: TypeAlias = tuple[Expr, Term, Any, Sort | None]
 """An option of a choice: the condition under which it is present, its value, its displayed value and the sort of that."""
-
-
-def _from_inside(model: Any, value: Term) -> Term:
-    """The state of a part, as passed to the part's own functions."""
-    if isinstance(value, StateRef) and value.names is not None and value.names.inside and value.names.model is model:
-        return StateRef(value.after, value.names.inside)
-    return value
 
 
 def means(node: ast.expr, target: Any, frame: Frame) -> bool:
@@ -127,6 +111,9 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, target: ast.Name | None = 
     args = list(spread(ev, node.args, frame))
     kwargs: dict[str, Term] = {}
     for k in node.keywords:
+        if k.arg is None and ev.context.free and _is_own(function):
+            kwargs |= _spread_names(ev, k.value, frame)
+            continue
         if k.arg is None:
             raise ModelError("'**' in a call is not part of the language", loc=loc, remedy="name the arguments")
         kwargs[k.arg] = ev.value(k.value, frame)
@@ -143,6 +130,17 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, target: ast.Name | None = 
         label = text(node.func.value) if isinstance(node.func, ast.Attribute) else "it"
         return method(ev.context, function, args, kwargs, loc, label)
     return _applied(ev, function, args, kwargs, frame, node)
+
+
+def _spread_names(ev: Evaluator, node: ast.expr, frame: Frame) -> dict[str, Term]:
+    """The arguments in ``State(**declared)``."""
+    held = ev.value(node, frame)
+    content = ev.context.content(held) if isinstance(held, HeapCell) else held
+    if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
+        raise ModelError(
+            f"'**' needs a dict of names, got {describe(held)}", loc=where(frame, node), remedy="name them"
+        )
+    return dict(content)
 
 
 def _made_case(kind: type[Case], args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
@@ -247,7 +245,7 @@ def _applied(
             remedy="recursion must end on values known while lowering; bound it by an argument",
         )
     if isinstance(function, Closure):
-        return _call_closure(ev, function, args, kwargs, frame, node)
+        return inlining.call_closure(ev, function, args, kwargs, frame, loc)
     if symbolic(function):
         wanted = "call a function or method"
         if isinstance(node.func, ast.Attribute) and not node.args:
@@ -256,24 +254,25 @@ def _applied(
     access.refuse(function, node, loc)
     python = isinstance(function, types.FunctionType | types.MethodType)
     owner = getattr(function, "__self__", None)
-    undecided: Undecided | None = None
-    for a in (*args, *kwargs.values(), owner):
+    undecided: StreamproofError | None = None
+    everything = (*args, *kwargs.values(), owner)
+    for a in everything:
         refuse_iterator(a, loc)
-    if not any(map(symbolic, (*args, *kwargs.values()))) and not symbolic(owner):
+    if ev.context.free and _is_own(function):
+        from streamproof.language.free.host_values import declaration
+
+        return declaration(ev, function, args, kwargs, loc)
+    if not any(map(symbolic, everything)) and not _has_changed(ev, everything):
         own = watch()
         mark = 0 if own is None else len(own.refused)
         try:
-            result = _native(ev, function, args, kwargs, loc)
+            return _native(ev, function, args, kwargs, loc)
         except (Disabled, NoPick):  # it requires or chooses, which only lowering can do
             pass
-        except Undecided as error:  # and a test of a free parameter's value
+        except Undecided as error:  # it reads a free parameter
             undecided = error
-        else:
-            undecided = None if own is None else own.since(mark)
-            if undecided is None:
-                return result
         if own is not None:
-            own.forget(mark)
+            del own.refused[mark:]
     if symbolic(owner):
         raise ModelError(f"{text(node.func)!r} cannot be called here", loc=loc, remedy="write the loop out")
     result = calls.builtin(ev.context, function, args, kwargs, loc)
@@ -282,20 +281,64 @@ def _applied(
     if python:
         for a in (*args, *kwargs.values()):
             refuse_used_up(a, loc)
-        return _inline(ev, function, args, kwargs, frame.depth + 1, loc)
+        return inlining.inline(ev, function, args, kwargs, frame.depth + 1, loc)
     if undecided is not None:
         raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
-    name = getattr(function, "__name__", function)
+    name = name_of(function)
+    if _has_changed(ev, everything):
+        raise ModelError(
+            f"{name}() is passed the model in setup(), which computes with a free parameter",
+            loc=loc,
+            remedy="write it in the language of rules, or pass the values that it needs",
+        )
     if all(not symbolic(a) or _is_constant_list(ev.context, a) for a in (*args, *kwargs.values())):
         raise ModelError(
             f"{name}() cannot be called with a list or dictionary made in the rule, which it could change",
             loc=loc,
             remedy="it is not written in Python: give a tuple, (a, b), or compute the value in setup()",
         )
+    made = [a for a in (*args, *kwargs.values()) if symbolic(a)]
+    of_state = bool(ev.context.sorts) and not all(_is_of_parameters(ev.context, a) for a in made)
+    what = "a free parameter" if ev.context.free and not of_state else "values of the state"
     raise ModelError(
-        f"{name}() cannot be called with values of the state",
+        f"{name}() cannot be called with {what}",
         loc=loc,
         remedy="it is not written in Python, or it makes an object: compute with the state in plain Python instead",
+    )
+
+
+def _is_of_parameters(context: Context, value: Term) -> bool:
+    """Whether a value depends on free parameters and not on the state."""
+    return is_expr(value) and variables(value) <= context.free
+
+
+def name_of(function: Any) -> str:
+    """The name of a function for messages."""
+    return str(getattr(function, "__name__", function))
+
+
+def _is_own(function: Any) -> bool:
+    """Whether a function is one of streamproof's, such as `Range` and `Parts.share`, or the class of a model."""
+    plain = getattr(function, "__func__", function)
+    if not isinstance(plain, types.FunctionType | type):
+        return False
+    if isinstance(plain, type) and issubclass(plain, Model):
+        return True
+    home = vars(sys.modules[plain.__module__]) if plain.__module__ in sys.modules else {}
+    found = home.get(plain.__name__) is plain if isinstance(plain, type) else home is plain.__globals__
+    return found and str(home["__name__"]).startswith("streamproof.language.declare.")
+
+
+def _has_changed(ev: Evaluator, values: Iterable[Term]) -> bool:
+    """Whether a call would pass on the model whose ``setup()`` is being lowered: it has not got its attributes yet."""
+    if ev.context.attributes is None:
+        return False
+    model = ev.context.attributes[0]
+    return any(
+        value is model
+        or (isinstance(value, types.MethodType) and value.__self__ is model)
+        or (isinstance(value, tuple) and _has_changed(ev, value))
+        for value in values
     )
 
 
@@ -310,16 +353,20 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
     """An ordinary Python call; lists and dicts that it creates become local containers."""
     if not is_pure_call(function, (*args, *kwargs.values())):
         ev.context.outside.impure = True
+        if ev.context.attributes is not None and ev.context.path is not b.TRUE:
+            raise ModelError(
+                f"{access.called(function)}() is ordinary Python, called under a condition on a free parameter",
+                loc=loc,
+                remedy="call it before the condition",
+            )
     try:
-        result = with_guards(function, ev.context.free)(*args, **kwargs)
+        with lowered_at(loc):
+            result = native(function, *args, **kwargs)
     except (Disabled, NoPick, Undecided):
         raise
     except StreamproofError as error:
         raise ModelError(error.message, loc=error.loc or loc, remedy=error.remedy) from None
     except operators.CERTAIN as error:
-        own = watch()
-        if own is not None:
-            own.trust(error)
         ev.context.check(b.TRUE, f"{type(error).__name__} in {access.called(function)}(): {error}", loc)
         raise Halt from None
     except Exception as error:
@@ -334,130 +381,6 @@ def _native(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Te
     if function in (list, sorted) or (function is dict and result is not None):
         return ev.context.allocate(tuple(result) if isinstance(result, list) else dict(result))
     return frozenset(result) if function is set else result
-
-
-def _inline(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc) -> Term:
-    """The result of a function body on symbolic arguments."""
-    frame = enter(ev, function, args, kwargs, depth, loc)
-    body = definition(underlying(function)).body
-    try:
-        ev.block(body, frame)
-    except ModelError as error:
-        if error.loc is None or not (is_standard(error.loc.file) or error.loc.file.startswith(PACKAGE)):
-            raise
-        raise type(error)(error.message, loc=loc, remedy=error.remedy) from error
-    return _result(frame, body, loc)
-
-
-def enter(
-    ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc | None
-) -> Frame:
-    """A frame with the arguments bound."""
-    plain = underlying(function)
-    form = _form(plain)
-    if form.asynchronous:
-        raise ModelError(
-            f"{plain.__name__}() is 'async'",
-            loc=place(plain),
-            remedy="interleaving is what the checker explores: use actions",
-        )
-    if form.generator:
-        yields = [n for n in ast.walk(definition(plain)) if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await)]
-        line = yields[0].lineno if yields else plain.__code__.co_firstlineno
-        raise ModelError(
-            f"{plain.__name__}() is a generator",
-            loc=loc or Loc(plain.__code__.co_filename, line, plain.__name__),
-            remedy="return a tuple or list instead; an action changes the state and returns nothing",
-        )
-    if isinstance(function, types.MethodType):
-        args = [function.__self__, *args]
-    given = _bound(ev, plain, form, args, kwargs, loc)
-    owner = next(iter(given.values()), None)
-    local = {name: _from_inside(owner, value) for name, value in given.items()}
-    node = definition(plain)
-    changes = outer_declaration(plain)
-    if changes is not None:
-        word = "global" if isinstance(changes, ast.Global) else "nonlocal"
-        raise ModelError(
-            f"{word!r} is not part of the language",
-            loc=Loc(plain.__code__.co_filename, changes.lineno, plain.__name__),
-            remedy="everything that changes belongs to the state" if word == "global" else "return the value instead",
-        )
-    return Frame(
-        plain,
-        plain.__code__.co_filename,
-        local,
-        plain.__globals__,
-        local_names(node),
-        depth=depth,
-        given=tuple(local.values()),
-    )
-
-
-def _bound(
-    ev: Evaluator, plain: types.FunctionType, form: _Form, args: list[Term], kwargs: dict[str, Term], loc: Loc | None
-) -> dict[str, Term]:
-    """The call's arguments by parameter name."""
-    if not kwargs and form.positions is not None and len(args) == len(form.positions):
-        return dict(zip(form.positions, args, strict=True))
-    try:
-        bound = signature(plain).bind(*args, **kwargs)
-    except TypeError as error:
-        raise ModelError(f"{plain.__name__}(): {error}", loc=loc, remedy="match its parameters") from None
-    bound.apply_defaults()
-    for name, parameter in signature(plain).parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            bound.arguments[name] = ev.context.allocate(bound.arguments[name])
-    return bound.arguments
-
-
-def closure(ev: Evaluator, node: ast.Lambda | ast.FunctionDef, frame: Frame) -> Closure:
-    """A function defined inside a rule; as in Python, its defaults are evaluated at the definition."""
-    spec, loc = node.args, where(frame, node)
-    if spec.vararg or spec.kwarg or spec.posonlyargs or getattr(node, "decorator_list", None):
-        raise ModelError(
-            "a function inside a rule has plain parameters and no decorators", loc=loc, remedy="define it outside"
-        )
-    named = [a.arg for a in spec.args]
-    defaults = [*zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True)]
-    defaults += [(a.arg, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None]
-    values = tuple((n, ev.value(d, frame)) for n, d in defaults)
-    for _, value in values:
-        refuse_used_up(value, loc)
-    return Closure(node, frame, values)
-
-
-def _call_closure(
-    ev: Evaluator, closure: Closure, args: list[Term], kwargs: dict[str, Term], frame: Frame, node: ast.Call
-) -> Term:
-    spec, home, loc = closure.node.args, closure.frame, where(frame, node)
-    names, keyword = [a.arg for a in spec.args], [a.arg for a in spec.kwonlyargs]
-    local = dict(zip(names, args, strict=False))
-    for a in (*args, *kwargs.values()):
-        refuse_used_up(a, loc)
-    doubled = local.keys() & kwargs.keys()
-    local = {**dict(closure.defaults), **local, **kwargs}
-    if len(args) > len(names) or doubled or set(local) != {*names, *keyword}:
-        raise ModelError(
-            "the call does not match the function's parameters", loc=loc, remedy=f"it takes {text(spec) or 'none'}"
-        )
-    own = local_names(closure.node)
-    inner = Frame(
-        home.function,
-        home.file,
-        local,
-        home.globals,
-        own,
-        parent=home,
-        depth=frame.depth + 1,
-        given=tuple(local.values()),
-    )
-    if isinstance(closure.node, ast.Lambda):
-        return ev.value(closure.node.body, inner)
-    if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in ast.walk(closure.node)):
-        raise ModelError("a generator inside a rule", loc=loc, remedy="return a tuple or list instead")
-    ev.block(closure.node.body, inner)
-    return _result(inner, closure.node.body, loc)
 
 
 def _super(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
@@ -557,50 +480,3 @@ def _unused(name: str, taken: list[str]) -> str:
         at += 1
         candidate = f"{name}_{at}"
     return candidate
-
-
-def returns_always(body: list[ast.stmt]) -> bool:
-    """Whether, syntactically, no path reaches the end of `body`; the disjunction of several early returns need not
-    simplify to true."""
-    match body[-1]:
-        case ast.Return():
-            return True
-        case ast.If(body=then, orelse=other):
-            return bool(other) and returns_always(then) and returns_always(other)
-        case ast.Match(cases=cases):
-            from streamproof.language.lower.matching import covers_all
-
-            last = cases[-1]
-            return covers_all(last.pattern) and last.guard is None and all(returns_always(c.body) for c in cases)
-        case _:
-            return False
-
-
-def _result(frame: Frame, body: list[ast.stmt], loc: Loc) -> Term:
-    """The value of a call; None if the function ends without ``return``."""
-    if frame.returned is b.TRUE or (frame.returned is not b.FALSE and returns_always(body)):
-        return simple(frame.result)
-    if frame.returned is b.FALSE:
-        return None
-    return merge(frame.returned, frame.result, None, loc)
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """The signature data used at each call."""
-
-    positions: tuple[str, ...] | None
-    """The parameters, if each may be passed by position."""
-    asynchronous: bool
-    generator: bool
-
-
-@lru_cache(maxsize=1024)
-def _form(plain: types.FunctionType) -> _Form:
-    """The signature data of a function, cached."""
-    names = parameters(plain)
-    return _Form(
-        names if names == plain.__code__.co_varnames[: plain.__code__.co_argcount] else None,
-        inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain),
-        inspect.isgeneratorfunction(plain),
-    )

@@ -20,7 +20,7 @@ from streamproof.language.free.symbolic_parameters import as_term
 from streamproof.language.lower import access, expressions, functions, lvalues, statements
 from streamproof.language.lower.access import is_plain_value
 from streamproof.language.lower.calls import formula
-from streamproof.language.lower.functions import enter, returns_always
+from streamproof.language.lower.inlining import closure, enter, returns_always
 from streamproof.language.lower.lift import as_any_term
 from streamproof.language.lower.lowering_context import Context, Evaluator, Frame, Halt, OutsideCalls, boolean, where
 from streamproof.language.lower.mutation_guard import MutationGuard
@@ -67,7 +67,7 @@ EXPRESSIONS: Mapping[type[ast.expr], ValueOf] = {
     ast.IfExp: expressions.conditional,
     ast.JoinedStr: expressions.joined_text,
     ast.Call: functions.call,
-    ast.Lambda: functions.closure,
+    ast.Lambda: closure,
     ast.Tuple: expressions.tuple_display,
     ast.List: expressions.list_display,
     ast.Set: expressions.set_display,

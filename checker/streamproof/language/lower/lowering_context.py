@@ -170,6 +170,8 @@ class Context:
     """Whether a temporal property is being lowered."""
     free: frozenset[str] = frozenset()
     """The free parameters."""
+    attributes: tuple[object, HeapCell] | None = None
+    """While ``setup()`` is lowered: the model, and a local dict of the attributes that it has assigned."""
     outside: OutsideCalls = field(default_factory=OutsideCalls)
     replaced: tuple[Replacement, ...] = ()
     """The replaced containers of the state on all paths so far, in ascending order of generation."""

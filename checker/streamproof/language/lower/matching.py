@@ -12,6 +12,7 @@ from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass
 from streamproof.language.lower import operators
 from streamproof.language.lower.cases import Case, fields_of, is_case_class, unknown_case
+from streamproof.language.lower.inlining import covers_all
 from streamproof.language.lower.lift import condition_of
 from streamproof.language.lower.lowering_context import Evaluator, Frame, boolean, where
 from streamproof.language.lower.lvalues import dereference
@@ -158,11 +159,6 @@ class _Matching:
                 return self.covered(inner)
             case _:
                 return frozenset()
-
-
-def covers_all(node: ast.pattern) -> bool:
-    """Whether a pattern matches every value."""
-    return isinstance(node, ast.MatchAs) and (node.pattern is None or covers_all(node.pattern))
 
 
 def match_statement(ev: Evaluator, node: ast.Match, frame: Frame) -> None:

@@ -276,7 +276,7 @@ def _list_method(context: Context, cell: HeapCell, name: str, args: list[Term], 
     arity(name, args, *_LIST_METHODS[name], loc, LIST)
     if isinstance(content, tuple) and name in ("insert", "pop") and all(isinstance(a, int) for a in args[:1]):
         changed = list(content)  # a known position of a list of known length
-        taken = host(context, lambda: getattr(changed, name)(*args), loc)
+        taken = host(context, lambda: getattr(changed, name)(*args), loc, *args)
         context.put(cell, tuple(changed))
         return taken
     items = content.items if isinstance(content, PartialList) else tuple((b.TRUE, v) for v in content)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass, replace
 from streamproof.language.declare.declarations import check_module
-from streamproof.language.declare.model import RESERVED, Model, class_place, marked, with_guards
+from streamproof.language.declare.model import RESERVED, Model, class_place, marked
 from streamproof.language.declare.primitives import (
     MARK,
     ActionMark,
@@ -22,6 +22,7 @@ from streamproof.language.declare.primitives import (
     StateMark,
 )
 from streamproof.language.declare.variables import Decl, State
+from streamproof.language.free.symbolic_parameters import call_user, watch
 from streamproof.language.lower.cases import Case, shown_sort
 from streamproof.language.lower.conversion import plain_inside
 from streamproof.language.lower.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
@@ -97,12 +98,12 @@ def deep() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc | None]:
-    """The declarations of ``state()`` and their position; `free`: some parameters are symbolic. Raises `ModelError`."""
+def declared(model: Model) -> tuple[dict[str, Decl], Loc | None]:
+    """The declarations of ``state()`` and their position. Raises `ModelError`."""
     home = place(type(model).state)
     if not inspect.signature(type(model).state).parameters:
         raise ModelError("state() takes no self", loc=home, remedy="write def state(self)")
-    found = ordinary(with_guards(model.state, free), "state()", home)
+    found = call_user(model.state, (), "state()", home)
     if not isinstance(found, State):
         raise ModelError(
             f"state() of {type(model).__name__} returned {describe(found)}",
@@ -112,7 +113,7 @@ def declared(model: Model, *, free: bool = False) -> tuple[dict[str, Decl], Loc 
     declarations = dict(found.items())
     if not declarations:
         raise ModelError("the state has no variables", loc=found.loc, remedy="declare at least one in State(...)")
-    if not free and sum(len(d.first) for d in declarations.values()) <= DECLARED_AGAIN:
+    if watch() is None and sum(len(d.first) for d in declarations.values()) <= DECLARED_AGAIN:
         again = ordinary(model.state, "state()", home)
         if not isinstance(again, State) or dict(again.items()) != declarations:
             raise ModelError(
@@ -156,7 +157,7 @@ class Reader:
         self.without_properties = without_properties
         self.within = within
         if within is None:
-            self.declarations, self.place = declared(model, free=bool(self.free))
+            self.declarations, self.place = declared(model)
         else:
             self.declarations, self.place = dict(within.declared), within.loc
         self.names = None if within is None else within.names
@@ -254,7 +255,7 @@ class Reader:
             properties=tuple(props),
             initially=initially,
             terminal=b.or_(ends) if ends else None,
-            parameters=self.model.settings(),
+            parameters={} if self.free else self.model.settings(),
             variant=type(self.model).variant,
             lemmas=tuple(lemmas),
             derived=tuple(derived),

@@ -22,7 +22,7 @@ from typing import Any
 
 from streamproof.base.errors import ModelError
 from streamproof.base.records import dataclass
-from streamproof.language.lower.sources import code_of, place
+from streamproof.language.lower.sources import place
 
 Parts = tuple[list[Any], list[Any]]
 """The components of an object, preceded by the names (or keys) of those that have one."""
@@ -125,7 +125,7 @@ def _referents(value: Any) -> Parts:
 def _function(value: types.FunctionType) -> Parts:
     names = [*value.__dict__, *value.__code__.co_freevars]
     found = [*value.__dict__.values(), *(value.__closure__ or ())]
-    found += [value.__defaults__, value.__kwdefaults__, code_of(value), _home(value)]
+    found += [value.__defaults__, value.__kwdefaults__, value.__code__, _home(value)]
     return names, found
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import enum
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
 from streamproof.base.errors import Loc, ModelError, StreamproofError
-from streamproof.language.free.symbolic_parameters import SymbolicRange, sort_of
+from streamproof.language.free.symbolic_parameters import SymbolicRange, depends, sort_of, watch
 from streamproof.language.lower import sequences
 from streamproof.language.lower.cases import Case
 from streamproof.language.lower.conversion import expect_faithful, is_faithful
@@ -100,8 +100,9 @@ CERTAIN = (IndexError, KeyError, ZeroDivisionError)
 """Python exceptions that depend on values only: on a path, they are model errors."""
 
 
-def host(context: Context, run: Callable[[], Any], loc: Loc) -> Any:
-    """The result of an ordinary Python operation on constant operands."""
+def host(context: Context, run: Callable[[], Any], loc: Loc, *operands: Any) -> Any:
+    """The result of an ordinary Python operation on constant operands; special methods of one get the others."""
+    expect_no_model(operands, loc)
     try:
         return run()
     except Undecided as error:
@@ -118,6 +119,16 @@ def host(context: Context, run: Callable[[], Any], loc: Loc) -> Any:
             loc=loc,
             remedy="nothing here depends on the state: this is ordinary Python, run while the model is read",
         ) from error
+
+
+def expect_no_model(values: Iterable[Any], loc: Loc) -> None:
+    """Raises `Undecided` for a model with free parameters, as another operand than its attributes."""
+    if watch() is not None and any(map(depends, values)):
+        raise Undecided(
+            "an operation of ordinary Python on a model that has a free parameter",
+            loc=loc,
+            remedy="name its attributes",
+        )
 
 
 def integer(context: Context, value: Term, loc: Loc, text: str) -> Expr:
@@ -137,7 +148,7 @@ def integer(context: Context, value: Term, loc: Loc, text: str) -> Expr:
 def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
     """`left op right`."""
     if not symbolic(left) and not symbolic(right):
-        return host(context, lambda: HOST_BINARY[type(op)](left, right), loc)
+        return host(context, lambda: HOST_BINARY[type(op)](left, right), loc, left, right)
     if isinstance(op, ast.Add) and type(left) is tuple and type(right) is tuple:
         return left + right
     queues = [x for x in (left, right) if isinstance(x, Ref | Node) and isinstance(x.sort, QueueSort)]
@@ -251,7 +262,7 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
         same = _identical(context, left, right, loc)
         return same if isinstance(op, ast.Is) else negated(same, loc)
     if not symbolic(left) and not symbolic(right):
-        return host(context, lambda: HOST_COMPARE[type(op)](left, right), loc)
+        return host(context, lambda: HOST_COMPARE[type(op)](left, right), loc, left, right)
     if isinstance(op, ast.Eq | ast.NotEq):
         equals = equal(context, left, right, loc)
         return equals if isinstance(op, ast.Eq) else negated(equals, loc)
@@ -365,7 +376,7 @@ def equal(context: Context, left: Term, right: Term, loc: Loc) -> Term:
         raise ModelError(
             f"{describe(left)} and {describe(right)} cannot be compared", loc=loc, remedy="compare values of one sort"
         )
-    return host(context, lambda: bool(left == right), loc)
+    return host(context, lambda: bool(left == right), loc, left, right)
 
 
 def _parts(value: NewCase | Case) -> tuple[type[Case], tuple[Term, ...]]:
@@ -441,7 +452,7 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
     """`needle in hay`."""
     refuse_iterator(hay, loc)
     if not symbolic(needle) and not symbolic(hay):
-        return host(context, lambda: needle in hay, loc)
+        return host(context, lambda: needle in hay, loc, needle, hay)
     if isinstance(hay, enum.EnumType):
         raise ModelError(
             f"Python 3.11 refuses to look for a plain value in the enumeration {hay.__name__}",
@@ -494,7 +505,7 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
     found = []
     for there, v in elements(context, hay, loc):
         if is_known and not is_expr(needle) and not symbolic(v):
-            found.append(b.and_((there, b.truth(bool(host(context, lambda v=v: value == v, loc))))))  # type: ignore[misc]
+            found.append(b.and_((there, b.truth(bool(host(context, lambda v=v: value == v, loc, value, v))))))  # type: ignore[misc]
         else:
             found.append(b.and_((there, condition_of(equal(context, needle, v, loc)))))
     return simple(b.or_(found, loc))

@@ -13,7 +13,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
@@ -25,21 +25,12 @@ from streamproof.base.errors import EvaluationError, Loc, ModelError, Streamproo
 
 T = TypeVar("T")
 
-WRITTEN: dict[int, tuple[types.CodeType, types.CodeType]] = {}
-"""The original code objects, by the identity of their guarded forms (`rewritten`)."""
-
 
 def underlying(function: Any) -> types.FunctionType:
     """The underlying function of a function or method."""
     plain = function.__func__ if isinstance(function, types.MethodType) else function
     assert isinstance(plain, types.FunctionType)
     return plain
-
-
-def code_of(function: types.FunctionType) -> types.CodeType:
-    """The original code of a function."""
-    code = function.__code__
-    return WRITTEN[id(code)][0] if id(code) in WRITTEN else code
 
 
 def source_of(file: str) -> str:
@@ -92,7 +83,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 def definition(function: types.FunctionType) -> ast.FunctionDef:
     """The ``def`` of a plain Python function. Raises `ModelError` if its source is unavailable or has changed."""
-    return _definition(code_of(function), function.__code__.co_filename)
+    return _definition(function.__code__, function.__code__.co_filename)
 
 
 @lru_cache(maxsize=4096)
@@ -112,6 +103,40 @@ def _definition(code: types.CodeType, filename: str) -> ast.FunctionDef:
             f"the file of {code.co_name!r} has changed since it was loaded", loc=loc, remedy="load it again"
         )
     return node
+
+
+def lambda_of(function: types.FunctionType) -> ast.Lambda:
+    """The expression of a lambda. Raises `ModelError` if its source is unavailable or has changed."""
+    code = function.__code__
+    nodes, compiled = _lambdas(code.co_filename, source_of(code.co_filename))
+    spans = [((a, c), (b, d)) for a, b, c, d in code.co_positions() if a and b and d and c is not None]
+    around = [n for n in nodes if spans and all(_start(n) <= first and last <= _end(n) for first, last in spans)]
+    if not around or _meaning(code) not in compiled:
+        raise ModelError(
+            "the source of a lambda cannot be read",
+            loc=Loc(code.co_filename, code.co_firstlineno, code.co_name),
+            remedy="write it with def",
+        )
+    return max(around, key=_start)  # the innermost
+
+
+@lru_cache(maxsize=64)
+def _lambdas(filename: str, source: str) -> tuple[list[ast.Lambda], frozenset[Any]]:
+    """The lambdas of a file, and their code objects."""
+    tree = parsed(filename, source)
+    if tree is None:
+        return [], frozenset()
+    made = codes(compile(tree, filename, "exec", dont_inherit=True))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    return nodes, frozenset(_meaning(code) for code in made if code.co_name == "<lambda>")
+
+
+def _start(node: ast.Lambda) -> tuple[int, int]:
+    return node.body.lineno, node.body.col_offset
+
+
+def _end(node: ast.Lambda) -> tuple[int, int]:
+    return node.body.end_lineno or 0, node.body.end_col_offset or 0
 
 
 def _meaning(code: types.CodeType) -> Any:
@@ -159,6 +184,28 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from codes(part)
+
+
+def names_used(function: types.FunctionType | type, owners: Iterable[type]) -> Iterator[tuple[str, str, Any]]:
+    """The names in the code of a function or class, and of functions that it names, each with the file and its global value.
+
+    `owners` are classes whose functions are followed by name.
+    """
+    spaces = [vars(owner) for owner in owners]
+    seen: set[Any] = set()
+    todo: list[Any] = [function]
+    while todo:
+        current = todo.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, type):
+            todo += [f for f in vars(current).values() if isinstance(f, types.FunctionType)]
+            continue
+        for name in (name for code in codes(current.__code__) for name in code.co_names):
+            value = current.__globals__.get(name)
+            yield current.__code__.co_filename, name, value
+            todo += [f for f in (value, *(s.get(name) for s in spaces)) if isinstance(f, types.FunctionType)]
 
 
 def place(function: Callable[..., Any]) -> Loc | None:
@@ -231,7 +278,7 @@ def mangled(name: str, function: Any) -> str:
     """A name as Python spells it in the class around the code of a function: ``__x`` is private."""
     if not name.startswith("__") or name.endswith("__") or not isinstance(function, types.FunctionType):
         return name
-    owner = code_of(function).co_qualname.split("<locals>.")[-1].split(".")[:-1]
+    owner = function.__code__.co_qualname.split("<locals>.")[-1].split(".")[:-1]
     private = owner[-1].lstrip("_") if owner else ""
     return f"_{private}{name}" if private else name
 
@@ -314,14 +361,33 @@ def _parts(kind: type) -> tuple[str, ...]:
 
 ORDINARY = "this is ordinary Python, run while the model is read"
 STANDARD = str(Path(os.__file__).resolve().parent) + os.sep
-GUARDED = str(Path(__file__).resolve().parents[1] / "free" / "guarded.py")
-"""The module that calls user functions on behalf of the user."""
 PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
+
+
+_LOWERED: ContextVar[Loc | None] = ContextVar("lowered", default=None)
+"""The position of the call that lowering evaluates with streamproof's own functions."""
+
+
+@contextmanager
+def lowered_at(loc: Loc | None) -> Iterator[None]:
+    """The context of a call of streamproof's own functions by lowering, for a call at `loc` in the user's code."""
+    token = _LOWERED.set(loc)
+    try:
+        yield
+    finally:
+        _LOWERED.reset(token)
+
+
+def lowered() -> Loc | None:
+    """The position of the call that lowering evaluates with streamproof's own functions; None outside of such a call."""
+    return _LOWERED.get()
 
 
 def caller() -> Loc | None:
     """The position where user code called into streamproof, possibly through the standard library; None without such a
     frame."""
+    if (at := _LOWERED.get()) is not None:
+        return at
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -333,18 +399,28 @@ def caller() -> Loc | None:
     return None
 
 
+def is_users(file: str) -> bool:
+    """Whether a file belongs to the user: neither streamproof, nor the standard library, nor generated code."""
+    return not file.startswith((PACKAGE, "<")) and not is_standard(file)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to an installed package."""
+    return "site-packages" in file or "dist-packages" in file
+
+
 def is_standard(file: str) -> bool:
     """Whether a file belongs to Python's standard library."""
     return file.startswith(STANDARD) and "site-packages" not in file
 
 
 def is_ours() -> bool:
-    """Whether the calling function's caller is part of streamproof, except where it runs a function passed to it."""
+    """Whether the calling function's caller is part of streamproof."""
     frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename == "<frozen abc>":  # isinstance() with an abstract class
         frame = frame.f_back
     name = "" if frame is None else frame.f_code.co_filename
-    return name.startswith(PACKAGE) and name != GUARDED
+    return name.startswith(PACKAGE)
 
 
 def ordinary(run: Callable[[], T], what: str, home: Loc | None) -> T:

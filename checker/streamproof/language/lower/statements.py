@@ -17,10 +17,11 @@ from streamproof.language.lower.access import assigned_variable, mutation
 from streamproof.language.lower.comprehensions import bind, each_round, indices, unpacked
 from streamproof.language.lower.elements import Loop, elements, in_sequence, refuse_used_up
 from streamproof.language.lower.expressions import dict_key
-from streamproof.language.lower.functions import call, closure, means
+from streamproof.language.lower.functions import call, means
+from streamproof.language.lower.inlining import closure
 from streamproof.language.lower.lowering_context import UNROLL_LIMIT, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.lower.sequences import listed
-from streamproof.language.lower.sources import text
+from streamproof.language.lower.sources import mangled, text
 from streamproof.language.lower.terms import (
     Cases,
     HeapCell,
@@ -226,6 +227,10 @@ def _assign(ev: Evaluator, target: ast.expr, value: Term, frame: Frame) -> None:
                 lvalues.replace_whole(ev.context, place, value, loc, text(target))
             else:
                 _put(ev, place[0], place[1], value)
+                if ev.context.attributes is not None and place[0] is ev.context.attributes[1]:
+                    from streamproof.language.free.host_values import host_value
+
+                    host_value(ev, value, loc)
         case _:
             raise ModelError(
                 f"cannot assign to {text(target)!r}", loc=loc, remedy="assign to a name or a place of the state"
@@ -270,8 +275,10 @@ def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) ->
     )
 
 
-def _field_target(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> Ref:
+def _field_target(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame) -> Ref | tuple[HeapCell, Any]:
     loc = where(frame, node)
+    if ev.context.attributes is not None and owner is ev.context.attributes[0]:  # in setup()
+        return ev.context.attributes[1], mangled(node.attr, frame.function)
     if isinstance(owner, StateRef):
         if owner.after:
             raise ModelError("the next state cannot be assigned", loc=loc, remedy="only actions assign, to s")
@@ -323,7 +330,7 @@ def _cell_target(ev: Evaluator, owner: HeapCell, key: Term, node: ast.Subscript,
         return owner, dict_key(ev, key, node.slice, frame)
     if not isinstance(host, int):
         raise ModelError(f"a list has no position {host!r}", loc=where(frame, node), remedy="use an integer")
-    operators.host(ev.context, lambda: content[host], where(frame, node))
+    operators.host(ev.context, lambda: content[host], where(frame, node), host)
     return owner, host % len(content)
 
 
@@ -360,7 +367,7 @@ def augmented_assignment(ev: Evaluator, node: ast.AugAssign, frame: Frame) -> No
     cell, key = place
     content = ev.context.content(cell)
     assert not isinstance(content, PartialList)
-    old = operators.host(ev.context, lambda: content[key], loc)
+    old = operators.host(ev.context, lambda: content[key], loc, key)
     given = ev.value(value, frame)
     if isinstance(old, HeapCell):
         raise ModelError("'+=' on a list inside a list", loc=loc, remedy="use extend(...)")

@@ -6,7 +6,7 @@ import types
 from functools import lru_cache
 from typing import Any
 
-from streamproof.language.lower.sources import code_of, codes
+from streamproof.language.lower.sources import names_used
 
 UNSTEADY = frozenset({"random", "time", "secrets", "uuid"})
 """Modules whose functions are not deterministic."""
@@ -17,22 +17,11 @@ READ_DRAWN = 30
 @lru_cache(maxsize=4096)
 def unsteady(function: types.FunctionType, owners: tuple[type, ...]) -> str | None:
     """The nondeterministic module that a Python function, or a function that it names, belongs to."""
-    seen: set[types.FunctionType] = set()
-    todo = [function]
-    while todo:
-        current = todo.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for name in (name for code in codes(code_of(current)) for name in code.co_names):
-            value = current.__globals__.get(name)
-            if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in UNSTEADY:
-                return value.__name__
-            if str(getattr(value, "__module__", "")).split(".")[0] in UNSTEADY or _drawn(value):
-                return name
-            for found in (value, *(vars(owner).get(name) for owner in owners)):
-                if isinstance(found, types.FunctionType):
-                    todo.append(found)
+    for _, name, value in names_used(function, owners):
+        if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in UNSTEADY:
+            return value.__name__
+        if str(getattr(value, "__module__", "")).split(".")[0] in UNSTEADY or _drawn(value):
+            return name
     return None
 
 

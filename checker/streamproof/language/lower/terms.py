@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from streamproof.base.errors import Loc, ModelError, suggest
 from streamproof.base.records import dataclass
-from streamproof.language.free.symbolic_parameters import SymbolicInt, SymbolicRange, shown
+from streamproof.language.free.symbolic_parameters import OpenDeclaration, SymbolicInt, SymbolicRange, shown
 from streamproof.language.lower.cases import Case
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, Node
@@ -243,7 +243,10 @@ def is_expr(value: Term) -> TypeGuard[Expr]:
     return isinstance(value, Node)
 
 
-_SYMBOLIC = (Node, Ref, StateRef, Cases, NewCase, HeapCell, Closure, Method, Several, Undefined, *FORMULAS)
+_SYMBOLIC = (
+    *(Node, Ref, StateRef, Cases, NewCase, HeapCell, Closure, Method, Several, Undefined, OpenDeclaration),
+    *FORMULAS,
+)
 """The symbolic types, as a tuple: a hot path."""
 _NUMBERS = (BoolSort, RangeSort)
 ORDINARY = frozenset({bool, int, str, types.NoneType, types.FunctionType})
@@ -305,6 +308,8 @@ def describe(value: Term) -> str:
             return "the state"
         case Closure():
             return "a function"
+        case OpenDeclaration():
+            return "a sort that depends on a free parameter"
         case _ if isinstance(value, FORMULAS):
             return "a temporal formula"
         case Method(name=name):
