@@ -20,6 +20,7 @@ from streamproof.language.declare.primitives import MARK
 from streamproof.system import Instance, build
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct
+from streamproof_models.slots.logical import LogicalSlot
 from streamproof_models.slots.pool import SlotPool
 from streamproof_models.slots.rules import SlotRules
 from streamproof_models.slots.views import SlotViews
@@ -135,6 +136,39 @@ def views_of(**parameters: int) -> System:
 def test_every_step_of_the_pool_is_a_sequence_of_steps_of_the_views(failures: int) -> None:
     """In all reachable states; every action of both takes part, but for those of losses."""
     assert is_complete(compile_model(SlotPool(failures=failures)), views_of())
+
+
+def test_a_request_of_the_pool_is_a_logical_slot() -> None:
+    """In all reachable states, also where a slot is lost and another request replaces the one that had it."""
+    pool, logical = compile_model(SlotPool(failures=1)), Interpreter(compile_model(LogicalSlot()))
+    (nothing,) = logical.initial_states()
+    fine, taken = Interpreter(pool), set[str]()
+    frontier = [(state, nothing) for state in fine.initial_states()]
+    known = {*frontier}
+    while frontier:
+        state, at = frontier.pop()
+        was = is_requested(pool, state)
+        for step in fine.steps(state):
+            new, to = is_requested(pool, step.state), at
+            moves = ["allocate"] if (was, new) == ("REQUESTED", "ALLOCATED") else []
+            moves = ["request"] if (was, new) == ("", "REQUESTED") else moves
+            moves = ["remove"] if was and not new else moves
+            moves = ["remove", "request"] if (was, new) == ("ALLOCATED", "REQUESTED") else moves
+            for move in moves:
+                to = nothing if move == "request" else to
+                to = next(s.state for s in logical.steps(to) if s.instance.action == move)
+                taken.add(move)
+            assert to[0] in ((new,) if new else ("NONE", "REMOVED")), (step.instance.action, was, new, to)
+            if (step.state, to) not in known:
+                known.add((step.state, to))
+                frontier.append((step.state, to))
+    assert taken == {"request", "allocate", "remove"}
+
+
+def is_requested(pool: System, state: Any) -> str:
+    """The state of the only request of `slot_pool`; empty without one."""
+    look = StateReader(pool, state)
+    return ("ALLOCATED" if look("jm", 0) == "RESERVED" else "REQUESTED") if look("required") else ""
 
 
 def sabotaged(system: System, name: str) -> System:

@@ -23,6 +23,7 @@ PAGES = {
     "credit_locks": "protocols/credit.md",
     "cyclic_counts": "protocols/cyclic.md",
     "lifecycle_failover": "protocols/compositions.md",
+    "logical_slot": "protocols/slots.md",
     "partition_counts": "protocols/partition-lifecycle.md",
     "partition_states": "bugbench.md",
     "region_core": "protocols/regions.md",

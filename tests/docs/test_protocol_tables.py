@@ -14,7 +14,7 @@ from streamproof.model_registry import find
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "partition-lifecycle.md": ("partition_lifecycle", "partition_counts"),
-    "slots.md": ("slots", "slot_owners", "slot_pool", "slot_views"),
+    "slots.md": ("slots", "slot_owners", "slot_pool", "slot_views", "logical_slot"),
     "regions.md": ("regions", "region_core"),
     "compositions.md": ("lifecycle_failover", "region_slots", "baton_channels"),
 }

@@ -7,7 +7,6 @@ import pytest
 from model_verdicts import established
 from streamproof.explicit import explore
 from streamproof.system import Verdict
-from streamproof_specs.slots.logical import SPEC as LOGICAL
 from streamproof_specs.slots.views import SPEC
 
 COUNTS = {
@@ -41,9 +40,3 @@ def test_two_allocations_do_not_interfere() -> None:
     found = explore(SPEC.system(allocations=2))
     assert found.counts.distinct == COUNTS[None][0] ** 2
     assert {f.verdict for f in found.findings} == {Verdict.HOLDS}
-
-
-@pytest.mark.parametrize(("variant", "counts"), [(None, (4, 5, 3)), ("reused", (4, 6, 3))], ids=str)
-def test_a_logical_slot_is_removed_once(variant: str | None, counts: tuple[int, int, int]) -> None:
-    """The machine of logical slots in Flink's logs, and one that allocates them again."""
-    established(LOGICAL, variant, counts)

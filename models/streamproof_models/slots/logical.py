@@ -1,4 +1,8 @@
-"""A logical slot of one execution vertex (`SharedSlot` of Flink 2.3): it is requested, allocated and removed once."""
+"""The logical slots of Flink 2.3's shared slots: an execution vertex asks for one, gets it and returns it, once.
+
+A request of `slot_pool` is one: it is required, gets a reserved slot, and ends. A slot that is lost ends the request that
+had it; another one replaces it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,16 @@ from streamproof import Enum, Model, State, action, require
 
 
 class LogicalSlot(Model):
-    """A logical slot, as the JobMaster's log shows it."""
+    """A logical slot of one execution vertex (`SharedSlot`)."""
 
     name = "logical_slot"
     check_deadlock = False
-    """A removed slot does nothing more."""
+    """It ends."""
+
+    waits_for_request = True
+    """It is allocated only if it was requested."""
+    ends = True
+    """What is removed is not requested again."""
 
     def state(self):
         """It was not requested."""
@@ -19,13 +28,13 @@ class LogicalSlot(Model):
     @action
     def request(self, s):
         """An execution asks for it."""
-        require(s.slot == "NONE")
+        require(s.slot == "NONE" or (s.slot == "REMOVED" and not self.ends))
         s.slot = "REQUESTED"
 
     @action
     def allocate(self, s):
         """The physical slot is there."""
-        require(s.slot == "REQUESTED")
+        require(s.slot == "REQUESTED" or (s.slot == "NONE" and not self.waits_for_request))
         s.slot = "ALLOCATED"
 
     @action
@@ -35,10 +44,13 @@ class LogicalSlot(Model):
         s.slot = "REMOVED"
 
 
-class Reused(LogicalSlot, variant="reused"):
-    """A slot that was removed is allocated again."""
+class Unrequested(LogicalSlot, variant="unrequested"):
+    """It is allocated without a request."""
 
-    def allocate(self, s):
-        """The physical slot is there, for whom it may be."""
-        require(s.slot in ("REQUESTED", "REMOVED"))
-        s.slot = "ALLOCATED"
+    waits_for_request = False
+
+
+class RequestedAgain(LogicalSlot, variant="requested-again"):
+    """It is requested again after its end."""
+
+    ends = False

@@ -16,7 +16,7 @@ _MOVES = {"slot.logical.request": "request", "slot.logical.alloc": "allocate", "
 @lru_cache(maxsize=1)
 def logical_system() -> System:
     """The machine of one logical slot."""
-    return compile_model(LogicalSlot(), without_properties=True)
+    return compile_model(LogicalSlot())
 
 
 @dataclass(frozen=True, slots=True)
