@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from streamproof.base.records import dataclass
@@ -69,6 +70,7 @@ def relation_of(system: System, model: str) -> Relation:
     return relation_to(machine, model)
 
 
+@lru_cache(maxsize=256)
 def relation_to(machine: type[Model], model: str) -> Relation:
     """The relation of a machine to a registered model, or its variant that is nearest, or else to another model that the
     machine is; without such a model, to itself."""
