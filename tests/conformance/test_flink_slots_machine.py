@@ -213,3 +213,21 @@ def test_walks_of_variants_are_rejected(variant: str, reason: str) -> None:
     system = compile_model(SlotPool.build(variant, failures=2))
     reasons = (verdict(walk(system, seed, 150)).reason or "" for seed in range(20))
     assert any(reason in text for text in reasons)
+
+
+@pytest.mark.parametrize("offers", [1, 2])
+def test_an_offer_that_is_repeated_may_arrive_after_the_slot_was_returned(offers: int) -> None:
+    """The answer to the first one came too late for the TaskExecutor; the JobMaster accepts both. One offer counts once."""
+    slot, writer = "1" * 32, Writer()
+    writer.jm("slot.rm.alloc", alloc=slot, tm="tm-0", job=JOB)
+    writer.te("slot.tm.request", alloc=slot, job=JOB)
+    writer.te("slot.tm.alloc", alloc=slot)
+    for _ in range(offers):
+        writer.te("slot.tm.offer", job=JOB)
+    for last in (False, True):
+        writer.jm("slot.jm.offers", offers=[slot], tm="tm-0")
+        writer.jm("slot.jm.match", alloc=slot)
+        if not last:
+            writer.jm("slot.jm.releasing", alloc=slot)
+    found = verdict(writer)
+    assert (found.rejection is None) is (offers == 2), found.reason
