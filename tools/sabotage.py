@@ -26,7 +26,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,12 +38,15 @@ sys.path[:0] = [str(TOOLS), str(TOOLS.parent / "tests" / "support")]
 
 from lies import MACHINES, recorded_runs  # noqa: E402
 from streamproof import Model  # noqa: E402
+from streamproof.base.errors import ModelError  # noqa: E402
 from streamproof.conformance import Task, explaining, judging, validate_paths  # noqa: E402
 from streamproof.conformance.moves import SystemMoves  # noqa: E402
 from streamproof.conformance.overlapping import OverlapTracker  # noqa: E402
 from streamproof.conformance.relation import relation_to  # noqa: E402
 from streamproof.conformance.tracker import Tracker  # noqa: E402
+from streamproof.language.declare.model import marked  # noqa: E402
 from streamproof.language.declare.origin import model_of  # noqa: E402
+from streamproof.language.declare.primitives import ActionMark  # noqa: E402
 from streamproof.system import StreamproofError  # noqa: E402
 from streamproof.system.model import Conjunct, Instance, System  # noqa: E402
 from streamproof.traces.explain import why_false  # noqa: E402
@@ -319,15 +322,21 @@ def sabotaged(
                 drop_false(seen, before, partial(followed, copy), f"{name}: an event moved")
     for one in found.values() if with_variants else ():
         for name, variant in _variants(one.machine).items():
-            one.variants[name] = _shows(one.machine, variant, lies, runs, moved)
+            with suppress(ModelError):  # the variant is about state that the machine does not have
+                one.variants[name] = _shows(one.machine, variant, lies, runs, moved)
     return [*found.values()]
 
 
 def _variants(machine: type[Model]) -> dict[str, type[Model]]:
     """The variants of the models that a machine has the rules of."""
-    bases = [c for c in machine.__mro__[1:] if issubclass(c, Model) and c is not Model]
+    bases = [c for c in machine.__mro__[1:] if issubclass(c, Model) and c is not Model and has_actions(c)]
     models = [c for c in _subclasses(bases[-1]) if c.variant is None] if bases else []
     return {f"{m.title()} ({n})": v for m in models for n, v in m.variants.items() if issubclass(machine, bases[-1])}
+
+
+def has_actions(model: type[Model]) -> bool:
+    """Whether a class has rules, and not only the structure of a job."""
+    return any(isinstance(mark, ActionMark) for mark, _ in marked(model).values())
 
 
 def _subclasses(cls: type[Model]) -> list[type[Model]]:
@@ -389,7 +398,7 @@ def _rebased(cls: type, namespace: dict[str, Any]) -> type:
     node = next(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__)
     node.bases = [ast.copy_location(ast.Name("_Shared", ast.Load()), node.body[0])]
     node.keywords = []
-    made = dict(namespace)
+    made = {**namespace, **vars(sys.modules[cls.__module__]), "_Shared": namespace["_Shared"]}
     exec(compile(ast.Module([node], []), file, "exec"), made)
     found: type = made[cls.__name__]
     return found
