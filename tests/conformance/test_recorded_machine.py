@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamproof.conformance import Instance, compile_model
+from streamproof.conformance import Instance, compile_model, judge
 from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof.conformance.flink.graph import Edge as LoggedEdge
 from streamproof.conformance.flink.graph import Vertex as LoggedVertex
@@ -18,12 +20,21 @@ from streamproof.conformance.moves import SystemMoves
 from streamproof.system import State
 from streamproof_models.failover.flink import FlinkRules
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Pattern, Vertex
+from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import least_fixpoint
 from streamproof_models.failover.small_graphs import job_graphs
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, recorded_graph
+from streamproof_models.failover.variants import (
+    Individual,
+    NoDownstreamRestart,
+    NoVersioning,
+    RegionWithoutBacktracking,
+    RestartAll,
+)
+from streamproof_specs.failover.flink.binding import BINDING
+from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, _system, recorded_graph
 
 EXCHANGES = ("BLOCKING", "BLOCKING", "HYBRID_FULL", "PIPELINED_BOUNDED")
 
@@ -255,3 +266,36 @@ def test_graphs_that_cannot_be_followed_say_why(exchange: str, complete: bool, m
     missing = () if complete else ("something",)
     with pytest.raises(ValueError, match=message):
         recorded_graph(LoggedGraph("j", "job", vertices, edges, (), complete, missing, "log"))
+
+
+RULES = {
+    "no rule 3": (NoDownstreamRestart, "regions_to_restart", "b-lostpart-1"),
+    "no rules 2 and 3": (RegionWithoutBacktracking, "regions_to_restart", "b-lostpart-1"),
+    "everything restarts": (RestartAll, "regions_to_restart", "a-taskfail-1"),
+    "the failed task restarts alone": (Individual, "fail_over", "a-pipelined-1"),
+}
+
+
+@pytest.mark.parametrize("case", RULES)
+def test_a_changed_restart_rule_is_noticed(case: str, flink_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FLIP-1's rule is the verified machine's also for recorded runs: with another one there, a correct run is rejected."""
+    variant, name, run = RULES[case]
+    assert followed(flink_logs / run) == ["accepted"]
+    monkeypatch.setattr(Failover, name, vars(variant)[name])
+    assert followed(flink_logs / run) == ["rejected"]
+
+
+def test_missing_versions_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which decision restarts a task is kept otherwise for recorded runs: the comparison of steps notices another rule."""
+    monkeypatch.setattr(Failover, "restarts_task", vars(NoVersioning)["restarts_task"])
+    with pytest.raises(AssertionError, match="the verified machine has no step"):
+        Followed(JOB_GRAPHS["pair"](), 2, 2).compare()
+
+
+def followed(run: Path) -> list[str]:
+    """The verdicts on the JobManager's lines of the jobs of a run, with machines that are built anew."""
+    _system.cache_clear()
+    plan = BINDING.plan(run, None)
+    _system.cache_clear()
+    jobs = tuple(replace(unit, tasks=unit.tasks[:1]) for unit in plan.cases)
+    return [found.answer for found in judge(replace(plan, cases=jobs), "failover")]

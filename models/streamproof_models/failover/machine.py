@@ -122,9 +122,9 @@ def grouped(keys: Iterable[K], pairs: Iterable[tuple[K, str]]) -> dict[K, tuple[
 def grouped_by(
     regions: Mapping[str, tuple[str, ...]], partitions: Iterable[str]
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Sets of regions -> the partitions to which `regions` assigns the set."""
-    by = [(tuple(sorted(regions[p])), p) for p in partitions]
-    return grouped(dict.fromkeys(key for key, _ in by), by)
+    """Regions -> the partitions to which `regions` assigns them."""
+    by = [(regions[p], p) for p in partitions]
+    return grouped((key for key, _ in by), by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,8 @@ class Failover(BatchJob):
         return self.decisions
 
     def _consumed_groups(self) -> tuple[ConsumedGroup, ...]:
-        others = {p: tuple(r for r in self.consuming_regions[p] if r != at) for p, at in self.producing_region.items()}
+        read = self.consuming_regions
+        others = {p: tuple(sorted(r for r in read[p] if r != at)) for p, at in self.producing_region.items()}
         groups = grouped_by(others, (p for p in others if others[p]))
         return tuple(
             ConsumedGroup(tuple((self.producing_region[p], p) for p in parts), consumers)
@@ -272,10 +273,10 @@ class Failover(BatchJob):
         s.status[t] = "FINISHED"
         self.store_output(s, t)
         for consumers, parts in self.released_with[self.region_of[t]].items():
-            consumed = self.is_consumed(s, consumers)
-            for p in parts:
-                if consumed and s.partition[p] in self.releasable(p):
-                    s.partition[p] = "RELEASED"
+            if self.is_consumed(s, consumers):
+                for p in parts:
+                    if s.partition[p] in self.releasable(p):
+                        s.partition[p] = "RELEASED"
 
     def store_output(self, s, t):
         """The partitions that `t` produces are stored."""
