@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamproof import Array, Model, Range, State, action, invariant, require
-from streamproof.symbolic import bmc
+from streamproof.symbolic.bmc import bmc
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.induction import Induction
 from streamproof.symbolic.solver import SolverBudget

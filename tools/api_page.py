@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 import streamproof
-from streamproof.base.options import AUTO, STRENGTH, WALK_STEPS, WALKS
+from streamproof.base.records import described
 from streamproof.exchange.drawings.dot import MAX_STATES
 from streamproof.exchange.smt.smtlib import DEPTH
 
@@ -78,10 +78,6 @@ INSTEAD = {
     "DEFAULTS": "SearchOptions()",
     "MAX_STATES": str(MAX_STATES),
     "DEPTH": str(DEPTH),
-    "AUTO": repr(AUTO),
-    "STRENGTH": str(STRENGTH),
-    "WALKS": str(WALKS),
-    "WALK_STEPS": str(WALK_STEPS),
     "TUNING": "Tuning()",
 }
 """Default values as a user would write them."""
@@ -106,7 +102,7 @@ def _about(name: str) -> str:
     if isinstance(tree, ast.FunctionDef):
         lines += [*(f"    {line}" for line in _signature(tree)), ""]
     lines += [_text(value.__doc__), ""]
-    rows = list(_members(tree)) if isinstance(tree, ast.ClassDef) else []
+    rows = list(_members(tree, value)) if isinstance(tree, ast.ClassDef) else []
     if rows:
         lines += ["| member | |", "|---|---|", *rows, ""]
     return "\n".join(lines)
@@ -132,8 +128,9 @@ def _signature(tree: ast.FunctionDef) -> Iterator[str]:
     yield f") -> {ast.unparse(tree.returns)}" if tree.returns is not None else ")"
 
 
-def _members(tree: ast.ClassDef) -> Iterator[str]:
+def _members(tree: ast.ClassDef, cls: type) -> Iterator[str]:
     """A row for each public field, property and method of a class; inherited ones are described with their class."""
+    flags = described(cls) if hasattr(cls, "__record_shape__") else {}
     for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
         match node:
             case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
@@ -141,6 +138,7 @@ def _members(tree: ast.ClassDef) -> Iterator[str]:
                 if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
                     text = str(following.value.value)
                 value = "" if node.value is None else ast.unparse(node.value)
+                value = repr(flags[name][0].default) if name in flags else value
                 default = "" if node.value is None else f" = {INSTEAD.get(value, value)}"
                 default = "" if "field(" in default or len(default) > 24 else default
                 yield _row(f"{name}: {ast.unparse(node.annotation)}{default}", text)

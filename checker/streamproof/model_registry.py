@@ -28,6 +28,7 @@ from streamproof.base.errors import (
     did_you_mean,
 )
 from streamproof.base.options import timely
+from streamproof.base.reading import expect_file
 from streamproof.base.records import dataclass
 from streamproof.entries import Entry, working_folder
 from streamproof.language.declare.declarations import check_constructor, check_model
@@ -326,8 +327,6 @@ def _find(text: str) -> Target:
     if text in registered:
         return _registered(text, registered[text])
     if os.sep in text or Path(text).is_file():
-        from streamproof.base.reading import expect_file
-
         expect_file(text, "name a file that ends in .py")
         raise InputError(f"{text} is not a Python file", remedy="name a file that ends in .py")
     raise unknown(

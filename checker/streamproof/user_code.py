@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import os
 import sys
 import types
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from streamproof import interrupts
 from streamproof.base.errors import InputError, Loc, ModelError, StreamproofError, UsageError, text_of
+from streamproof.base.reading import MOST, TOO_LONG, expect_file, read_regular
 from streamproof.base.text import code_of_others
 from streamproof.entries import admit
 from streamproof.interrupts import TimeUp
@@ -27,8 +29,6 @@ def import_file(path: Path) -> types.ModuleType:
 
     Compiled here, not by the import system, whose cache misses edits within the same second.
     """
-    from streamproof.base.reading import MOST, expect_file, read_regular
-
     expect_file(path)
 
     full = os.path.abspath(path)
@@ -95,7 +95,6 @@ def _compiled(path: Path, full: str, source: bytes) -> types.CodeType:
 
 def _longest(source: bytes) -> int:
     """The first line of the statement with the most tokens: the one nested too deeply."""
-    import io
     import tokenize
 
     counts: dict[int, int] = {}
@@ -132,8 +131,6 @@ def import_module(name: str) -> types.ModuleType:
 
 def error_of_user(error: BaseException, file: str | None = None) -> ModelError:
     """The model error for an exception of the user's code, at the user's line."""
-    from streamproof.base.reading import TOO_LONG
-
     if isinstance(error, SyntaxError):
         place = Loc(error.filename or file or "?", error.lineno or 1)
         if _is_too_long(error):

@@ -18,7 +18,8 @@ from streamproof.any.every_size import FOR_EVERY_SIZE, check_proof, stages
 from streamproof.any.instances import ProofRefuted, search_instances
 from streamproof.any.readings import ReadingsDiffer, compare_readings
 from streamproof.base.errors import StreamproofError
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.language.free import host_values, symbolic_parameters
 from streamproof.language.lower import inlining
 from streamproof.language.lower.conversion import first_values_at_most

@@ -17,7 +17,7 @@ from streamproof.any.engine import prove_any
 from streamproof.any.engine.bounds import bound_candidates
 from streamproof.any.engine.laws import drift_candidates, law_candidates
 from streamproof.any.engine.values import Lanes, SymbolicView, Universe, mapped
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.system import Verdict
 from streamproof.system.expr import Var

@@ -42,7 +42,8 @@ from streamproof.conformance.recorded_values import agrees
 from streamproof.exchange.itf.reading import read_itf
 from streamproof.exchange.itf.writing import write_itf
 from streamproof.exchange.tla import tlc
-from streamproof.symbolic import Engine, prove
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import prove
 from streamproof.system import Interpreter, Kind, ModelError, StreamproofError, Verdict
 from streamproof.system.sorts import (
     BOOL,

@@ -12,7 +12,7 @@ import pytest
 
 from quick_tlc import QUICK
 from shares import share
-from streamproof.cli.bugbench_table import Side, defects
+from streamproof.api.bugbench import Side, defects
 from streamproof.exchange.promela import spin
 from streamproof.exchange.tla import tlc
 from streamproof.system import Kind, Verdict

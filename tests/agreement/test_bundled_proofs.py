@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from shares import share
+from streamproof.base.options import SearchOptions
 from streamproof.cli.prove import PROVABLE
 from streamproof.engines.proving import ExploredStates
-from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.selection import select
-from streamproof.symbolic import Engine, Proof, prove
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import Proof, prove
 from streamproof.system import System, Verdict
 
 SECONDS = 60.0

@@ -15,7 +15,7 @@ from random_systems import random_system, temporal_system
 from shares import share
 from streamproof.exchange.promela import spin
 from streamproof.exchange.promela.spin_run import installed
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import EvaluationError, Interpreter, Kind, ModelError, System
 from streamproof.system import build as b
 from streamproof.system.expr import Expr

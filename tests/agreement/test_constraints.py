@@ -19,7 +19,7 @@ from streamproof.exchange.tla import module as tla
 from streamproof.exchange.tla import tlc_run
 from streamproof.exchange.tla.module import Means, Tla, TlcClaim, TlcRun
 from streamproof.exchange.tla.tlc_run import TlcReport
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Kind, Verdict
 from streamproof.system.formula import Always, Atom
 from streamproof.system.model import Conjunct, Property

@@ -9,8 +9,9 @@ import pytest
 
 from streamproof import Array, Enum, Model, Native, Queue, Range, Set, State, action, choose, invariant, require
 from streamproof.base.errors import ModelError
-from streamproof.explicit import SearchOptions, explore
-from streamproof.symbolic import bmc
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
+from streamproof.symbolic.bmc import bmc
 from streamproof.system.interpreter import Interpreter
 
 

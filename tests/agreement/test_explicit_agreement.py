@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 
 from random_systems import KINDS, random_system, systems
 from shares import share
-from streamproof.base.options import Tuning
+from streamproof.base.options import SearchOptions, Tuning
 from streamproof.base.records import replace
-from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.level_search import Budget
 from streamproof.explicit.successors import Judge, StepClaim
 from streamproof.system import Kind, ModelError, Property, System, Verdict

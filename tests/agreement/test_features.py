@@ -21,8 +21,9 @@ from streamproof.exchange.itf import reading as itf_reading
 from streamproof.exchange.itf import writing as itf
 from streamproof.language.lower.sources import CallSite
 from streamproof.language.native.views import checked
-from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.goals import ENDLESS
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import prove
 from streamproof.system import Interpreter, Kind, System, Verdict
 from streamproof.system.interpreter import with_derived
 from streamproof.traces.replay import verify

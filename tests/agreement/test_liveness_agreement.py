@@ -15,8 +15,8 @@ from nonempty import nonempty
 from random_systems import temporal_system
 from shares import share
 from streamproof import model_registry
-from streamproof.base.options import Tuning
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions, Tuning
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.liveness import fair_graph
 from streamproof.explicit.liveness.buchi import buchi_automaton, negation_automaton
 from streamproof.explicit.liveness.tableau import tableau

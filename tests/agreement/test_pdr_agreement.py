@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from random_systems import random_system
-from streamproof.symbolic import Engine, prove
-from streamproof.symbolic.discovery import Books
+from streamproof.symbolic.discovery.laws import Books
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import ENDLESS, goals
 from streamproof.symbolic.pdr import Pdr
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import prove
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import Interpreter, Kind, State, System, Verdict
 from streamproof.system.reference import reference

@@ -13,7 +13,8 @@ from loading import load
 from random_bags import THEMES, BagAuthor
 from streamproof import Array, Bag, Enum, Model, Native, Range, State, action, explore, invariant
 from streamproof.agree import panel_engines
-from streamproof.symbolic import Engine, prove
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import prove
 from streamproof.system import Interpreter, ModelError, Verdict
 from streamproof.system.sorts import contains
 

@@ -14,7 +14,8 @@ from shares import share
 from streamproof import Spec
 from streamproof.any.ranking import prove_by_ranking
 from streamproof.base.errors import UsageError
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 
 AT = range(8)

@@ -19,7 +19,8 @@ from random_symmetric_systems import symmetric_system
 from random_systems import random_system
 from shares import share
 from streamproof.base.errors import StreamproofError
-from streamproof.explicit import Exploration, SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.reductions import automorphism, stubborn
 from streamproof.explicit.reductions.renaming import renamed, symmetric_sorts
 from streamproof.system import Kind, ModelError, System, Verdict

@@ -12,8 +12,9 @@ import pytest
 
 from random_systems import temporal_system
 from shares import share
-from streamproof.explicit import SearchOptions, explore
-from streamproof.symbolic import bmc
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
+from streamproof.symbolic.bmc import bmc
 from streamproof.system import EvaluationError, Fairness, Interpreter, Kind, State, System, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import claims, recurring

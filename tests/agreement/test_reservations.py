@@ -19,11 +19,11 @@ from random_constraints import limited, step_limited
 from random_symmetric_systems import symmetric_system
 from random_systems import random_system
 from streamproof.base.errors import EvaluationError
+from streamproof.base.options import SearchOptions
 from streamproof.base.records import dataclass
 from streamproof.base.text import text
 from streamproof.engines.registry import CHECKS, PROVERS
-from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.exploration import measured
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.findings import antecedents
 from streamproof.explicit.simulation import simulate
 from streamproof.report.check_report import CheckReport, Result
@@ -118,7 +118,7 @@ def expect_true(case: Drawn, result: CheckResult) -> Counter[str]:
     """Every statement of the report that has no reservation is true; gives the number of statements by kind."""
     full, system = case.full, case.system
     limit = None if system.constraint is None else system.constraint.text
-    sizes = measured(result, case.measures) if hasattr(result, "states") else ()  # type: ignore[arg-type]
+    sizes = result.measured(case.measures) if hasattr(result, "states") else ()  # type: ignore[arg-type]
     report = CheckReport(
         "model", "engine", tuple(map(Result, result.findings)), result, measures=sizes, constraint=limit
     )

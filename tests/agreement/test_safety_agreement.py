@@ -8,9 +8,11 @@ from random import Random
 import pytest
 
 from random_systems import temporal_system
-from streamproof.explicit import SearchOptions, explore
-from streamproof.symbolic import Engine, bmc
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
+from streamproof.symbolic.bmc import bmc
 from streamproof.symbolic.liveness import prove_temporal
+from streamproof.symbolic.portfolio import Engine
 from streamproof.system import Interpreter, Kind, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of

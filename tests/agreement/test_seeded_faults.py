@@ -32,7 +32,7 @@ from streamproof.explicit.compiled import steps
 from streamproof.explicit.compiled.packed_states import Emitter
 from streamproof.explicit.level_search import Budget
 from streamproof.explicit.liveness import fair_graph
-from streamproof.symbolic import encoding, goals, terms, theory
+from streamproof.symbolic import encoding, goals, theory
 from streamproof.system import (
     Fairness,
     Kind,
@@ -232,16 +232,16 @@ def _operator(name: str, other: str) -> Seed:
 
 
 def _applied(kind: type[e.Node], other: type[e.Node]) -> Seed:
-    return lambda patch: patch.setitem(terms.OPERATORS, kind, terms.OPERATORS[other])
+    return lambda patch: patch.setitem(theory.OPERATORS, kind, theory.OPERATORS[other])
 
 
 def _translated(kind: type[e.Node], wrong: Callable[[Any, Any], Any]) -> Seed:
-    sound = terms.Terms._translate
+    sound = theory.Terms._translate
 
     def faulty(self: Any, term: Any) -> Any:
         return wrong(self, term) if isinstance(term, kind) else sound(self, term)
 
-    return lambda patch: patch.setattr(terms.Terms, "_translate", faulty)
+    return lambda patch: patch.setattr(theory.Terms, "_translate", faulty)
 
 
 def _formula(name: str, wrong: Callable[[Any], Any]) -> Seed:

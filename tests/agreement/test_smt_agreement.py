@@ -13,7 +13,7 @@ from shares import share
 from streamproof.exchange.smt.chc import MISTAKE, chc
 from streamproof.exchange.smt.chc import read as read_clauses
 from streamproof.exchange.smt.smtlib import read, smtlib
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import bundled, find
 from streamproof.system import Kind, System, UsageError, Verdict
 from streamproof.system.reference import reference

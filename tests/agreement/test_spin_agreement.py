@@ -11,7 +11,7 @@ from streamproof import Model, Range, Spec, State, action
 from streamproof.exchange.promela import spin, spin_run
 from streamproof.exchange.promela.model import ALL, export
 from streamproof.exchange.promela.spin_run import SpinGoal, installed, run
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Kind, System, Verdict
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
 from streamproof_models.reference.coffee_can import CoffeeCan

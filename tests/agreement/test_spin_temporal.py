@@ -19,7 +19,7 @@ from streamproof.exchange.itf.writing import write_itf
 from streamproof.exchange.promela import bits as promela_bits
 from streamproof.exchange.promela import spin
 from streamproof.exchange.promela.model import promela
-from streamproof.explicit import Exploration, explore
+from streamproof.explicit.exploration import Exploration, explore
 from streamproof.model_registry import bundled, find
 from streamproof.system import BOOL, Action, Fairness, Instance, Kind, Property, System, UsageError, Variable, Verdict
 from streamproof.system import build as b

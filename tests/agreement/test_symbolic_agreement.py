@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from random_systems import random_system
-from streamproof.symbolic import prove
 from streamproof.symbolic.goals import ENDLESS
+from streamproof.symbolic.proof import prove
 from streamproof.system import Expr, Kind, Property, State, System, Verdict
 from streamproof.system import build as b
 from streamproof.system.reference import reference

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from random_systems import temporal_system
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import Fairness, Kind, System, Verdict
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of

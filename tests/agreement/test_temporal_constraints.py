@@ -18,6 +18,7 @@ from small_graphs import Drawn, drawn, is_bad, lassos, refuted_by, violates
 from streamproof.agree import panel_engines
 from streamproof.agree.comparing import differences
 from streamproof.agree.interpreter_result import interpreter_result
+from streamproof.base.options import SearchOptions
 from streamproof.base.records import replace
 from streamproof.certify.evidence import certify_search
 from streamproof.certify.verifier import verify as verify_certificate
@@ -26,7 +27,7 @@ from streamproof.exchange.itf.writing import write_itf
 from streamproof.exchange.promela import spin
 from streamproof.exchange.tla import tlc
 from streamproof.exchange.tla.module import export
-from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.symbolic.liveness import prove_temporal
 from streamproof.system import System, Verdict

@@ -19,7 +19,7 @@ import pytest
 from random_families import family_system
 from random_systems import random_system
 from streamproof.exchange.tla.module import Means, Tla, export
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference

@@ -29,7 +29,7 @@ from streamproof import Spec
 from streamproof.agree.panel_engines import run_tlc
 from streamproof.exchange.tla import tlc, tlc_run
 from streamproof.exchange.tla.module import export
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import bundled, find
 from streamproof.system import Kind, System, Verdict
 from streamproof.system.reference import reference

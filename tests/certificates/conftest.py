@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from streamproof.base.options import SearchOptions
 from streamproof.certify.evidence import certify_search
 from streamproof.certify.proofs import certify_proof
 from streamproof.certify.verifier import parse, verify
 from streamproof.certify.writing import packed
-from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
-from streamproof.symbolic import prove
+from streamproof.symbolic.proof import prove
 from streamproof.system import BOOL, Action, Conjunct, Fairness, Instance, Kind, Property, RangeSort, System, Variable
 from streamproof.system import build as b
 from streamproof.system.formula import Atom, Eventually

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nonempty import nonempty
-from streamproof.cli.bugbench_table import defects
+from streamproof.api.bugbench import defects
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "specs" / "streamproof_specs" / "bugbench"

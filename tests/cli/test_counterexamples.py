@@ -29,8 +29,8 @@ def bundle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def replace(expected: dict[str, str]) -> None:
         spec = Spec(find("counter.py").spec.model, expected={"jumping": expected})
-        monkeypatch.setattr("streamproof.cli.counterexamples.bundled", lambda: {"counter": None})
-        monkeypatch.setattr("streamproof.cli.counterexamples.find", lambda name: Target(name, spec, True))
+        monkeypatch.setattr("streamproof.api.counterexamples.bundled", lambda: {"counter": None})
+        monkeypatch.setattr("streamproof.api.counterexamples.find", lambda name: Target(name, spec, True))
 
     return replace
 
@@ -57,8 +57,8 @@ def test_the_committed_counterexamples_replay(part: int, streamproof: Any, monke
         return CheckResult(tuple(found))
 
     chosen = [name for name in bundled() if not name.startswith("reference.")][part::20]
-    monkeypatch.setattr("streamproof.cli.counterexamples.bundled", lambda: chosen)
-    monkeypatch.setattr("streamproof.cli.counterexamples.CHECKS", {"explicit": SimpleNamespace(run=committed)})
+    monkeypatch.setattr("streamproof.api.counterexamples.bundled", lambda: chosen)
+    monkeypatch.setattr("streamproof.api.counterexamples.CHECKS", {"explicit": SimpleNamespace(run=committed)})
     done = streamproof("counterexamples", "--out", str(COMMITTED), "--check")
     assert (done.code, done.err) == (0, "")
 

@@ -61,7 +61,7 @@ def validation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., l
             calls.append({"paths": paths, **options})
             return list(verdicts)
 
-        monkeypatch.setattr("streamproof.conformance.validation.validate_paths", validate_paths)
+        monkeypatch.setattr("streamproof.cli.validate.validate_paths", validate_paths)
         return calls
 
     return replace
@@ -213,7 +213,7 @@ def test_errors_of_the_validation_are_shown(streamproof: Any, folder: Path, monk
     def refuse(paths: Any, **options: Any) -> list[RunVerdict]:
         raise InputError("runs/plan.json is not a job graph", remedy="give the answer of /jobs/ID/plan")
 
-    monkeypatch.setattr("streamproof.conformance.validation.validate_paths", refuse)
+    monkeypatch.setattr("streamproof.cli.validate.validate_paths", refuse)
     done = streamproof("validate", "runs", "--json", "v.json")
     assert (done.code, done.out, (folder / "v.json").exists()) == (2, "", False)
     assert done.err == "streamproof: error: runs/plan.json is not a job graph\n  give the answer of /jobs/ID/plan\n"

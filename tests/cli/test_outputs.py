@@ -18,7 +18,7 @@ import click
 import pytest
 
 from shares import share
-from streamproof.cli.export import FORMS
+from streamproof.api.export import FORMS
 from streamproof.cli.verbs import cli
 
 Command = Callable[..., Any]
@@ -205,7 +205,7 @@ def place(folder: Path, monkeypatch: pytest.MonkeyPatch, run_folder: Path) -> Pa
     (folder / "grid.py").write_text(GRID)
     shutil.copy(Path(__file__).parents[2] / "examples" / "collatz.py", folder / "job.py")
     (folder / "a-taskfail-1").symlink_to(run_folder)
-    monkeypatch.setattr("streamproof.cli.counterexamples.bundled", lambda: ["task_attempt"])
+    monkeypatch.setattr("streamproof.api.counterexamples.bundled", lambda: ["task_attempt"])
     monkeypatch.setenv("STREAMPROOF_CACHE", str(folder.parent / "cache"))
     return folder
 

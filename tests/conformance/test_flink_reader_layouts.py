@@ -10,8 +10,8 @@ import pytest
 from shares import share
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink import FlinkRun, read_run
-from streamproof.conformance.flink.causes import read_causes
-from streamproof.conformance.flink.log_lines import read_head
+from streamproof.conformance.flink.global_failures import read_causes
+from streamproof.conformance.flink.log_records import read_head
 from streamproof.conformance.flink.message_forms import FORMS
 
 JOB = "337d69de26fec894361caf2e7c702644"

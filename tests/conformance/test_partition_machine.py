@@ -12,7 +12,7 @@ import pytest
 from shares import share
 from streamproof import Model, Spec, action, refines, require
 from streamproof.conformance.validation import validate_paths
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Conjunct, Instance, System, Verdict
 from streamproof.system.basics import FALSE
 from streamproof_models.partitions.machine import PartitionLifecycle

@@ -23,7 +23,7 @@ from simulated_regions import tampered, verdict_on, written
 from streamproof import Spec, refines
 from streamproof.conformance.flink import FlinkRun
 from streamproof.conformance.validation import validate_paths
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof.system.interpreter import Interpreter
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, Pattern, Vertex

@@ -115,7 +115,7 @@ def test_the_largest_run_is_first_and_results_keep_their_order(logs: Path) -> No
     program = f"""
 from pathlib import Path
 from streamproof.conformance.found_runs import ValidationRequest, found_runs
-from streamproof.conformance.workers import judge_in_processes
+from streamproof.conformance.validation import judge_in_processes
 request = ValidationRequest(model={str(logs / "counter.py")!r} + ":BINDING")
 judged = judge_in_processes(found_runs([Path({str(logs)!r})], request), request, 1)
 print(*(v.run for one in judged for v in one.verdicts))

@@ -39,7 +39,7 @@ PREPARE = {
 ON_SPARK = {"cat report.json": ("report", "all", "--out", "report", "--json", "report.json")}
 """What else does, in this process, which has a Spark session."""
 ONE_MODEL = (
-    "import streamproof.cli.counterexamples as verb; verb.bundled = lambda: ['task_attempt'];"
+    "import streamproof.api.counterexamples as verb; verb.bundled = lambda: ['task_attempt'];"
     " from streamproof.__main__ import main; main()"
 )
 """The program with one bundled model: `tests/cli` checks the counterexamples of all of them."""

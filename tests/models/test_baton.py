@@ -7,8 +7,8 @@ import pytest
 from model_verdicts import established
 from shares import share
 from streamproof import ModelError, UsageError
-from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.exploration import measured
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.system import Verdict
 from streamproof_models.baton.detection import Detection
@@ -249,7 +249,7 @@ def test_where_batons_go() -> None:
 def test_a_batons_cost() -> None:
     """On figure 2 of the proposal there is one baton under way at a time, and a channel holds it and the record."""
     explored = explore(SPEC.system(), SearchOptions(properties=("nothing_lost",)))
-    found = {m.name: m.value for m in measured(explored, SPEC.measured())}
+    found = {m.name: m.value for m in explored.measured(SPEC.measured())}
     assert found == {"batons_under_way": 1, "longest_channel": 2}
 
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from shares import share
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof_models.scopes.enumeration import Bounds, graphs_of
 from streamproof_models.scopes.text import parse

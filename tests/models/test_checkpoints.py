@@ -10,7 +10,7 @@ import pytest
 from model_verdicts import established
 from shares import share
 from streamproof.cli.verbs import run
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_specs.checkpoints.properties import SPEC
 

@@ -9,7 +9,8 @@ import pytest
 from model_verdicts import established
 from shares import share
 from streamproof import Spec
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import System, Verdict
 from streamproof_specs.baton.properties import SPEC as BATON
 from streamproof_specs.compositions.baton_channels import SPEC as BATON_CHANNELS

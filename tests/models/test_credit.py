@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from model_verdicts import established
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_specs.credit.properties import SPEC
 

@@ -8,7 +8,8 @@ import pytest
 
 from model_verdicts import established
 from shares import share
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import System, Verdict
 from streamproof_specs.credit.barriers import LEMMAS, SPEC
 from streamproof_specs.credit.properties import SPEC as FLOW

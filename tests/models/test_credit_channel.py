@@ -8,7 +8,7 @@ import pytest
 
 from model_verdicts import established
 from shares import share
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_specs.credit_channel.properties import SPEC
 

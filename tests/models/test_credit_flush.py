@@ -8,7 +8,8 @@ import pytest
 
 from model_verdicts import established
 from streamproof import Spec, leads_to, temporal
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_models.credit.flush import CreditFlush
 from streamproof_specs.credit.flush import SPEC

@@ -6,7 +6,7 @@ import pytest
 
 from model_verdicts import established
 from streamproof import ModelError
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_specs.credit.locks import SPEC
 

@@ -10,8 +10,8 @@ import pytest
 from model_verdicts import established
 from shares import share
 from streamproof import Model, UsageError
-from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.exploration import measured
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.language.declare.sweeping import Cell, Comparison, Judgement, Table
 from streamproof.model_registry import find
 from streamproof.sweep.comparing import compare
@@ -149,7 +149,7 @@ def test_measures_agree_with_the_states() -> None:
     """The longest spill and the longest wait are those of the states themselves."""
     system = SPEC.system(rounds=1, watch=6, policy="feedback-first")
     explored = explore(system, SearchOptions(properties=("conserved",)))
-    found = {m.name: m.value for m in measured(explored, SPEC.measured(rounds=1, watch=6, policy="feedback-first"))}
+    found = {m.name: m.value for m in explored.measured(SPEC.measured(rounds=1, watch=6, policy="feedback-first"))}
     disk, wait = system.index["back.disk"], system.index["forward_wait"]
     states = list(explored.states())
     assert found["longest_spill"] == max(len(s[disk]) for s in states) == 3

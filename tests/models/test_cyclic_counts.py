@@ -9,7 +9,7 @@ import pytest
 
 from shares import share
 from streamproof.cli.verbs import run
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_specs.cyclic.counts import SPEC
 

@@ -6,7 +6,7 @@ import pytest
 
 from model_verdicts import established
 from streamproof import Spec
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.system import Verdict
 

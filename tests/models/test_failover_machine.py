@@ -12,8 +12,9 @@ import pytest
 from model_verdicts import established
 from shares import share
 from streamproof import UsageError
-from streamproof.explicit import SearchOptions, explore
-from streamproof.symbolic import prove
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
+from streamproof.symbolic.proof import prove
 from streamproof.system import Kind, Verdict
 from streamproof_models.failover.graph import Exchange, JobGraph
 from streamproof_models.failover.machine import Failover

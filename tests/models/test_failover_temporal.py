@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from streamproof import Spec, eventually, leads_to, temporal
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof.traces.replay import verify
 from streamproof_models.failover.machine import Failover

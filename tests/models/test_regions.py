@@ -13,7 +13,7 @@ from shares import share
 from streamproof import Spec
 from streamproof.base.options import SearchOptions
 from streamproof.cli.verbs import run
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_models.failover.graph import Exchange
 from streamproof_models.failover.named_job_graphs import JOB_GRAPHS, job_graph

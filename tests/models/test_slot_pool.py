@@ -9,8 +9,9 @@ import pytest
 
 from model_verdicts import established
 from streamproof import Spec, leads_to, temporal
+from streamproof.base.options import SearchOptions
 from streamproof.cli.verbs import run
-from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_models.slots.pool import SlotPool
 from streamproof_specs.slots.pool import SPEC, excess, open_request

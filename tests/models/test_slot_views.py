@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model_verdicts import established
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_specs.slots.views import SPEC
 

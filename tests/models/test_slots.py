@@ -9,7 +9,8 @@ import pytest
 from model_verdicts import established
 from shares import share
 from streamproof import ModelError, Spec, step
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_models.slots.machine import Slots
 from streamproof_specs.slots.properties import SPEC

@@ -8,8 +8,8 @@ import pytest
 
 from shares import share
 from streamproof import Spec
-from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.exploration import measured
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.system import UsageError, Verdict
 from streamproof_models.baton.costs import BatonCosts
@@ -71,7 +71,7 @@ def largest(model: Any, parameters: dict[str, Any]) -> int | None:
     """What `check` reports of the measure."""
     spec = Spec(model)
     explored = explore(spec.system(**parameters), SearchOptions(properties=()))
-    (found,) = measured(explored, spec.measured(**parameters))[-1:]
+    (found,) = explored.measured(spec.measured(**parameters))[-1:]
     assert (found.name, found.exact) == ("messages_after_the_end", True)
     value: int | None = found.value
     return value

@@ -10,7 +10,8 @@ import pytest
 
 from published_counts import COUNTED, COUNTED_BY_TLC, LARGE, PUBLISHED, Row
 from streamproof import Model
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
 from streamproof.system import Kind, Verdict
 from streamproof_models.reference.die_hard import DieHard

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from streamproof import Model, Spec, always, eventually, leads_to, temporal
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.system import Fairness, System, Verdict
 from streamproof.traces.replay import verify
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection

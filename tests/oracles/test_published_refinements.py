@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from streamproof import WEAK, Bool, Model, ModelError, Range, Spec, State, action, refines, require
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.language.lower.mutation_guard import is_elsewhere
 from streamproof.model_registry import Target
-from streamproof.symbolic import bmc, prove
+from streamproof.symbolic.bmc import bmc
+from streamproof.symbolic.proof import prove
 from streamproof.system import System, Verdict
 from streamproof.traces.render import render_text
 from streamproof.traces.replay import verify

@@ -16,8 +16,8 @@ import pytest
 from runtime_processes import run
 from runtime_runs import EXAMPLES
 from shares import share
-from streamproof.cli.run_logs import in_parquet, run_in_parquet
 from streamproof.conformance import read_events, validate_paths
+from streamproof.conformance.run_logs import in_parquet, run_in_parquet
 from streamproof.system import StreamproofError
 from streamproof_runtime.command import Simulated
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec
-from streamproof.explicit import Exploration, explore
+from streamproof.explicit.exploration import Exploration, explore
 
 
 def established(spec: Spec, variant: str | None, counts: tuple[int, int, int]) -> Exploration:

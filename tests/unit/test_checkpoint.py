@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from shares import share
-from streamproof.explicit import Exploration, SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import Exploration, explore
 from streamproof.system import InputError, SystemFailure, UsageError
 from streamproof_models.reference.ewd998 import Ewd998
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
@@ -59,7 +60,7 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     """After kill -9 at whatever moment, the run resumes with the results of an undisturbed one."""
     folder = tmp_path / "kept"
     program = (
-        "from streamproof.explicit import SearchOptions, explore\n"
+        "from streamproof.base.options import SearchOptions; from streamproof.explicit.exploration import explore\n"
         "from streamproof_models.reference.ewd998 import Ewd998\n"
         f"options = SearchOptions(('safra',), checkpoint={str(folder)!r}, checkpoint_seconds=0)\n"
         f"explore(Ewd998.system(), options)\n"

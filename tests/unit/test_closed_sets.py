@@ -7,13 +7,15 @@ from random import Random
 import pytest
 
 from random_systems import random_system
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import find
-from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.discovery import discovering, reachable_set
 from streamproof.symbolic.discovery.discovering import CLOSED
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.encoding import Encoding
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import prove
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import BOOL, Interpreter, Kind, System, Variable, Verdict
 from streamproof.system import build as b

@@ -18,10 +18,11 @@ import pytest
 from nonempty import nonempty
 from random_systems import random_system
 from shares import share
-from streamproof.base.options import Tuning
-from streamproof.explicit import SearchOptions, exploration, explore
+from streamproof.base.options import SearchOptions, Tuning
+from streamproof.explicit import exploration
 from streamproof.explicit.compiled import edges, memory, packed_states, search
 from streamproof.explicit.compiled.memory import Reserve
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.level_search import Budget, SearchTask
 from streamproof.system import Fairness, Kind, StreamproofError, System, TooLarge, UsageError, Verdict
 from streamproof.transform.assume import simplify

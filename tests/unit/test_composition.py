@@ -45,7 +45,7 @@ from streamproof.agree.panel import TLC_JAR, PanelLimits, agree
 from streamproof.exchange.itf.reading import read_itf
 from streamproof.exchange.itf.writing import itf_text
 from streamproof.exchange.tla import tlc
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.model_registry import Target, bundled, find
 from streamproof.system import Fairness, Instance, Interpreter, Kind, System, Verdict
 from streamproof.system.reference import reference

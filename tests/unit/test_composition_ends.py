@@ -22,8 +22,10 @@ from streamproof import (
     require,
     terminal,
 )
-from streamproof.explicit import SearchOptions, explore
-from streamproof.symbolic import bmc, prove
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
+from streamproof.symbolic.bmc import bmc
+from streamproof.symbolic.proof import prove
 from streamproof.system import Interpreter, Verdict
 
 

@@ -25,7 +25,7 @@ from streamproof import (
     require,
     temporal,
 )
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import EvaluationError, Interpreter
 
 

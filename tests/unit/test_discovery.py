@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 
 from nonempty import nonempty
-from streamproof.symbolic import Engine, prove
 from streamproof.symbolic.cubes import clause, cube_of
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.laws import Books, Law
@@ -20,6 +19,8 @@ from streamproof.symbolic.discovery.pretty import pretty
 from streamproof.symbolic.discovery.samples import Samples
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import prove
 from streamproof.symbolic.solver import SolverBudget
 from streamproof.system import (
     BOOL,

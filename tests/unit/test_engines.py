@@ -13,11 +13,10 @@ import pytest
 import streamproof
 from streamproof import SearchOptions, exchange
 from streamproof.agree.panel import PanelLimits, agree
-from streamproof.cli.evidence import confirm
 from streamproof.engines.registry import CHECKS, PROVERS
+from streamproof.report.evidence import confirm
 from streamproof.system import Exit, Finding, Kind, System, UsageError, Verdict
-from streamproof.traces.confirming import Unconfirmed
-from streamproof.traces.replay import replay_labels
+from streamproof.traces.replay import Unconfirmed, replay_labels
 
 ENGINES = {**CHECKS, **PROVERS}
 IN_PANEL = {

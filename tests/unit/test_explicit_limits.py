@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from streamproof.base.errors import OutOfTime
-from streamproof.base.options import Tuning, memory_of_machine, peak_bytes, resident_bytes
-from streamproof.explicit import SearchOptions, exploration, explore, level_search
+from streamproof.base.options import SearchOptions, Tuning, memory_of_machine, peak_bytes, resident_bytes
+from streamproof.explicit import exploration, level_search
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.system import (
     Action,

@@ -7,7 +7,7 @@ import linecache
 
 import pytest
 
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.successors import expander
 from streamproof.explicit.writer import Writer, load, local_names, shared
 from streamproof.system import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.search import Search
 from streamproof.explicit.witness import Disagreement
 from streamproof.system import (

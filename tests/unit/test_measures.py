@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from streamproof import Array, Model, ModelError, Parts, Queue, Range, Spec, State, action, measure, require
-from streamproof.base.options import TIERS
-from streamproof.explicit import SearchOptions, explore
-from streamproof.explicit.exploration import measured
+from streamproof.base.options import TIERS, SearchOptions
+from streamproof.explicit.exploration import explore
 
 
 class Stack(Model):
@@ -92,7 +91,7 @@ def test_both_tiers_find_the_largest_values(tier: str) -> None:
     """The largest value is that of some reachable state, in ranges wider than one pass asks about."""
     spec = Spec(Stack)
     explored = explore(spec.system(), SearchOptions(tier=tier))
-    found = measured(explored, spec.measured())
+    found = explored.measured(spec.measured())
     assert {m.name: m.value for m in found} == VALUES
     assert all(m.exact for m in found)
     largest = max(max(pile) for pile, _ in explored.states())
@@ -103,7 +102,7 @@ def test_both_tiers_find_the_largest_values(tier: str) -> None:
 def test_every_size_of_range_is_searched_to_its_end(most: int) -> None:
     """However the thresholds fall, the answer is exact."""
     spec = Spec(Pile)
-    found = measured(explore(spec.system(most=most)), spec.measured(most=most))
+    found = explore(spec.system(most=most)).measured(spec.measured(most=most))
     assert [(m.name, m.value, m.exact) for m in found] == [("height", most, True)]
 
 
@@ -117,7 +116,7 @@ def test_what_is_none_is_not_measured() -> None:
 def test_a_search_that_ended_early_gives_lower_bounds() -> None:
     """What was not looked at may be larger, and the answer says so."""
     spec = Spec(Stack)
-    found = measured(explore(spec.system(), SearchOptions(max_depth=3)), spec.measured())
+    found = explore(spec.system(), SearchOptions(max_depth=3)).measured(spec.measured())
     assert [(m.value, m.exact) for m in found] == [(2, False), (2, False), (-4, False), (2, False)]
     assert found[0].because == "the largest in 11 reachable states; lower bound: the search left states out"
 
@@ -134,7 +133,7 @@ class Head(Stack):
 def test_a_quantity_without_a_value_somewhere_has_no_largest_one() -> None:
     """A convention for what does not exist is not passed off as a measurement."""
     spec = Spec(Head)
-    found = {m.name: m for m in measured(explore(spec.system()), spec.measured())}
+    found = {m.name: m for m in explore(spec.system()).measured(spec.measured())}
     assert (found["first"].value, found["higher"].value) == (None, 5)
     assert found["first"].because == "has no value in some state: head of the empty queue s.seen"
 
@@ -155,7 +154,7 @@ class Twins(Model):
 def test_a_composite_measures_what_it_sees_of_its_parts() -> None:
     """Its quantities name the variables of the parts."""
     spec = Spec(Twins)
-    assert [(m.name, m.value) for m in measured(explore(spec.system()), spec.measured())] == [("difference", 2)]
+    assert [(m.name, m.value) for m in explore(spec.system()).measured(spec.measured())] == [("difference", 2)]
 
 
 def _plain(m: Any, s: Any) -> Any:

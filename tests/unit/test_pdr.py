@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.symbolic import Engine, Proof, prove
 from streamproof.symbolic.encoding import Encoding
 from streamproof.symbolic.goals import goals
 from streamproof.symbolic.pdr import Pdr
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import Proof, prove
 from streamproof.symbolic.solver import SolverAnswer, SolverBudget, Stopped
 from streamproof.system import (
     Action,

@@ -29,7 +29,8 @@ from streamproof import (
     require,
     step,
 )
-from streamproof.explicit import SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.reductions import automorphism
 from streamproof.explicit.reductions.conditions import Atoms, Every, holds, necessary
 from streamproof.explicit.reductions.equivalence import EffortSpent, Equivalence, Forms, TermEffort

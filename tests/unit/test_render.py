@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from streamproof.base.text import StyledText, line, text, wrap
-from streamproof.report.console import PLAIN_WIDTH, print_counterexample
+from streamproof.report.console import PLAIN_WIDTH
+from streamproof.report.evidence import print_counterexample
 from streamproof.system import (
     Action,
     ArraySort,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamproof.explicit import explore
 from streamproof.explicit.estimate import chao2
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.simulation import simulate
 from streamproof.model_registry import find
 from streamproof.system import (

@@ -20,13 +20,13 @@ from forced_spilling import Spilling
 from random_systems import random_system
 from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
-from streamproof.base.options import Tuning
+from streamproof.base.options import SearchOptions, Tuning
 from streamproof.base.records import replace
-from streamproof.explicit import SearchOptions, explore
 from streamproof.explicit.compiled import spill
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.level_search import Budget
 from streamproof.system import Exit, Kind, StreamproofError, System, SystemFailure, UsageError, Verdict
 from streamproof_models.reference.ewd840 import Ewd840

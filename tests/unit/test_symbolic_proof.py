@@ -8,10 +8,11 @@ from itertools import count
 
 import pytest
 
-from streamproof.symbolic import NO_MISTAKE, Effort, Proof, ReplayFailure, prove
 from streamproof.symbolic.confirmation import confirms
-from streamproof.symbolic.induction import Round
-from streamproof.symbolic.solver import STEPS, SolverBudget, Stopped
+from streamproof.symbolic.induction import NO_MISTAKE, Round
+from streamproof.symbolic.proof import Proof, prove
+from streamproof.symbolic.replay import ReplayFailure
+from streamproof.symbolic.solver import STEPS, Effort, SolverBudget, Stopped
 from streamproof.system import (
     BOOL,
     Action,

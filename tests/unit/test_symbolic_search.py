@@ -11,8 +11,12 @@ from dataclasses import replace
 
 import pytest
 
-from streamproof.symbolic import Effort, Engine, ReplayFailure, bmc, prove
+from streamproof.symbolic.bmc import bmc
 from streamproof.symbolic.encoding import Encoding
+from streamproof.symbolic.portfolio import Engine
+from streamproof.symbolic.proof import prove
+from streamproof.symbolic.replay import ReplayFailure
+from streamproof.symbolic.solver import Effort
 from streamproof.system import (
     Action,
     Check,
@@ -317,7 +321,7 @@ def test_a_limit_on_the_run_ends_in_inconclusive() -> None:
 INTERRUPTED = """
 import sys; sys.path.insert(0, {folder!r})
 from test_symbolic_search import crowd
-from streamproof.symbolic import bmc
+from streamproof.symbolic.bmc import bmc
 result = bmc(crowd(), 400, on_progress=lambda effort: print(effort.depth, flush=True))
 print(result.interrupted, result.findings[0].verdict.value, result.findings[0].because)
 """

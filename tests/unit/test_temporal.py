@@ -9,7 +9,8 @@ from itertools import count
 
 import pytest
 
-from streamproof.explicit import Exploration, SearchOptions, explore
+from streamproof.base.options import SearchOptions
+from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.level_search import Budget, Stop
 from streamproof.explicit.liveness import fair_graph
 from streamproof.explicit.search import Search

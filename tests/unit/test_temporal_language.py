@@ -30,10 +30,11 @@ from streamproof import (
     temporal,
     until,
 )
+from streamproof.base.options import SearchOptions
 from streamproof.exchange.drawings.dot import trace_dot
 from streamproof.exchange.itf.reading import read_itf
 from streamproof.exchange.itf.writing import to_itf, write_itf
-from streamproof.explicit import SearchOptions, explore
+from streamproof.explicit.exploration import explore
 from streamproof.explicit.liveness.fair_cycles import Temporal
 from streamproof.system import Kind, ModelError, System, UsageError, Verdict
 from streamproof.system.formula import Always, AndF, Atom, Eventually, Formula, LeadsTo, NotF, OrF, Until, written

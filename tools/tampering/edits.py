@@ -13,7 +13,7 @@ from pathlib import Path
 
 from streamproof.conformance import Event, RunVerdict, validate_paths
 from streamproof.conformance.flink import FlinkRun, read_run
-from streamproof.conformance.flink.log_lines import read_head
+from streamproof.conformance.flink.log_records import read_head
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}")
 

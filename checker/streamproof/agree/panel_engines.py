@@ -11,6 +11,11 @@ from streamproof.agree.digest import digest
 from streamproof.agree.result import Answer, EngineResult, no_answer
 from streamproof.base.errors import Exit, StreamproofError, SystemFailure
 from streamproof.base.options import SearchOptions
+from streamproof.exchange.promela import spin
+from streamproof.exchange.tla import tlc
+from streamproof.explicit.exploration import explore
+from streamproof.symbolic.bmc import bmc
+from streamproof.symbolic.proof import prove
 from streamproof.system.model import Kind, System
 
 if TYPE_CHECKING:
@@ -23,8 +28,6 @@ PROVABLE = (Kind.INVARIANT, Kind.STEP, Kind.DEADLOCK)
 
 def explored(system: System, tier: str, workers: int = 1, *, seconds: float | None = None) -> EngineResult:
     """The explicit engine, with one of its tiers."""
-    from streamproof.explicit import explore
-
     name = f"{tier}, {workers} workers" if workers > 1 else tier
 
     def run() -> EngineResult:
@@ -51,7 +54,6 @@ def explored(system: System, tier: str, workers: int = 1, *, seconds: float | No
 
 def bounded(system: System, depth: int, *, seconds: float | None = None, integers: bool = False) -> EngineResult:
     """Bounded model checking, for behaviours of at most `depth` steps."""
-    from streamproof.symbolic import bmc
 
     def run() -> EngineResult:
         result = bmc(system, depth, seconds=seconds, integers=integers)
@@ -68,8 +70,6 @@ def bounded(system: System, depth: int, *, seconds: float | None = None, integer
 
 def proved(system: System, depth: int, *, seconds: float | None = None) -> EngineResult:
     """The symbolic engine, by induction, for all behaviours."""
-    from streamproof.symbolic import prove
-
     asked = [p.name for p in system.properties if p.kind in PROVABLE]
     if not asked:
         return no_answer("induction", "there is no invariant, step property or deadlock to prove")
@@ -84,15 +84,11 @@ def proved(system: System, depth: int, *, seconds: float | None = None) -> Engin
 
 def run_spin(system: System, options: SpinOptions | None = None, *, seconds: float | None = None) -> EngineResult:
     """Spin, breadth first; with `seconds`, not asked about endless behaviours when they are over."""
-    from streamproof.exchange.promela import spin
-
     return _other_checker_result("Spin", spin, system, spin.SpinOptions() if options is None else options, seconds)
 
 
 def run_tlc(system: System, options: TlcOptions | None = None, *, seconds: float | None = None) -> EngineResult:
     """TLC, on the system's TLA+ text; its behaviours are taken by the interpreter. `seconds` as for `run_spin`."""
-    from streamproof.exchange.tla import tlc
-
     return _other_checker_result("TLC", tlc, system, tlc.TlcOptions() if options is None else options, seconds)
 
 

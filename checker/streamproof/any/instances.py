@@ -12,7 +12,7 @@ from streamproof.base.options import SearchOptions
 from streamproof.base.records import dataclass, replace
 from streamproof.base.text import parameters_text
 from streamproof.engines.proving import with_vacuity
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.language.lower.conversion import first_values_at_most
 from streamproof.selection import Selection
 from streamproof.system.expr import variables

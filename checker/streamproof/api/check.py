@@ -10,8 +10,9 @@ from streamproof.api.subject import NO_PARAMETERS, ChosenSystem, Subject, choose
 from streamproof.base.options import DEFAULTS, SearchOptions
 from streamproof.base.records import replace
 from streamproof.engines.registry import CHECKS, RegisteredEngine, explored
+from streamproof.model_registry import unknown
 from streamproof.system.verdict import CheckResult, Finding
-from streamproof.traces.confirming import confirm_result
+from streamproof.traces.replay import confirm_result
 
 if TYPE_CHECKING:
     from streamproof.explicit.exploration import Exploration
@@ -88,8 +89,6 @@ def check(
 def engine_of(name: str, known: Mapping[str, RegisteredEngine]) -> RegisteredEngine:
     """The engine of a name. Raises `UsageError`."""
     if name not in known:
-        from streamproof.model_registry import unknown
-
         raise unknown("no engine", name, known, "the engines")
     return known[name]
 
@@ -108,7 +107,5 @@ def _checked(
         confirm_result(system, result, engine.name)
         states = explored(result)
         if states is not None and quantities and not result.interrupted:
-            from streamproof.explicit.exploration import measured
-
-            result = replace(result, measures=measured(states, quantities))
+            result = replace(result, measures=states.measured(quantities))
     return replace(result, plain_python=compared, not_selected=chosen.not_selected(result))

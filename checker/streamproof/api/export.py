@@ -18,14 +18,14 @@ from streamproof.exchange.drawings.dot import MAX_STATES, search_dot, trace_dot
 from streamproof.exchange.drawings.sequence import sequence_svg
 from streamproof.exchange.itf.writing import itf_text
 from streamproof.exchange.promela.model import Promela, promela
+from streamproof.exchange.promela.spin import claimed
 from streamproof.exchange.smt.chc import chc
 from streamproof.exchange.smt.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla.module import Tla
 from streamproof.exchange.tla.module import export as tla
 from streamproof.system.model import Kind, System
 from streamproof.system.verdict import Verdict
-from streamproof.traces.confirming import confirm_finding
-from streamproof.traces.replay import replay_labels
+from streamproof.traces.replay import confirm_finding, replay_labels
 
 FORMS = {
     "itf": ".itf.json",
@@ -158,8 +158,6 @@ def _promela(
 
     Also returns the properties whose formulas are too large for Spin. Raises `TooLarge` for a chosen one.
     """
-    from streamproof.exchange.promela.spin import claimed
-
     name = _file_name(system.name)
     temporal = [p.name for p in system.properties if p.kind is Kind.TEMPORAL]
     for chosen in properties:

@@ -13,13 +13,13 @@ from streamproof.base.records import replace
 from streamproof.engines.proving import PROVABLE, seconds_of
 from streamproof.engines.registry import PROVERS
 from streamproof.system.model import Kind, System
-from streamproof.traces.confirming import confirm_result
+from streamproof.traces.replay import confirm_result
 from streamproof.transform.unbounded import Unbounded
 
 if TYPE_CHECKING:
     from streamproof.any.every_size import AnyProof
     from streamproof.any.ranked import RankedProof
-    from streamproof.symbolic import Proof
+    from streamproof.symbolic.proof import Proof
 
 
 def prove(

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 from streamproof.api.subject import NO_PARAMETERS, Subject
 from streamproof.base.errors import InputError
 from streamproof.base.records import dataclass, replace
+from streamproof.exchange.itf.reading import load, read_itf, read_meta
 from streamproof.language.declare.declarations import parameter_types
 from streamproof.model_registry import Target, titled, unknown
 from streamproof.selection import Selection, selected
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Trace
+from streamproof.traces.replay import replay as replay_trace
+from streamproof.traces.replay import verify
 
 if TYPE_CHECKING:
     from streamproof.exchange.itf.reading import Document
@@ -43,8 +46,6 @@ def replay(
     file without a trace of the system, and `ReplayError` (exit code 161) if the trace is not a behaviour or does not show
     its property.
     """
-    from streamproof.exchange.itf.reading import load, read_meta
-
     document = load(Path(trace))
     if isinstance(model, System):
         system, claimed = model, property if property is not None else read_meta(document).property
@@ -64,10 +65,6 @@ def confirmed(trace: Path | Document, system: System, claimed: str | None) -> Re
     Raises `InputError` for a file without a trace of the system, `ReplayError` if the trace is not a behaviour or does not
     show its property, `EvaluationError` for an evaluation error of the model.
     """
-    from streamproof.exchange.itf.reading import read_itf
-    from streamproof.traces.replay import replay as replay_trace
-    from streamproof.traces.replay import verify
-
     behaviour = read_itf(trace, system)
     shown = None if claimed is None else system.property(claimed)
     if shown is None:
@@ -79,8 +76,6 @@ def confirmed(trace: Path | Document, system: System, claimed: str | None) -> Re
 
 def model_of(document: Document) -> str:
     """The bundled model that a trace file names. Raises `InputError`."""
-    from streamproof.exchange.itf.reading import read_meta
-
     meta, path = read_meta(document), document.name
     if meta.model is None:
         raise InputError(f"{path} names no model", remedy="name it with --model")
@@ -95,8 +90,6 @@ def model_of(document: Document) -> str:
 
 def with_recorded(document: Document, selection: Selection) -> Selection:
     """The selection with the parameters of a trace file, unless others are given. Raises `InputError`."""
-    from streamproof.exchange.itf.reading import read_meta
-
     # With another variant the file's parameters still apply: the trace was found with them.
     recorded = _recorded(document.name, selection.target, selection.variant, read_meta(document).parameters)
     return replace(selection, given={**recorded, **selection.given}, properties=None)
@@ -104,8 +97,6 @@ def with_recorded(document: Document, selection: Selection) -> Selection:
 
 def claim_of(document: Document, selection: Selection, prop: str | None) -> str | None:
     """The property that a trace is to show: the given one, or that of the file. Raises `UsageError` and `InputError`."""
-    from streamproof.exchange.itf.reading import read_meta
-
     meta = read_meta(document)
     claimed = prop if prop is not None else meta.property
     known = {p.name: p.kind.value for p in selection.target.properties(selection.variant)}

@@ -12,7 +12,7 @@ from streamproof.base.options import DEFAULTS, SearchOptions
 from streamproof.base.records import replace
 from streamproof.explicit.simulation import SEEDS, WALKED, Simulation
 from streamproof.explicit.simulation import simulate as walk
-from streamproof.traces.confirming import confirm_result
+from streamproof.traces.replay import confirm_result
 
 
 def simulate(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof.base.errors import Exit, UsageError
+from streamproof.base.options import flag
 from streamproof.base.records import dataclass
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.run_verdict import Answer, RunVerdict
@@ -22,17 +23,27 @@ if TYPE_CHECKING:
 class ValidationOptions:
     """The options of a validation."""
 
-    job_graph: Path | None = None
+    job_graph: Path | None = flag(
+        "Job graph of the runs, if they do not contain it.", unit="FILE", path={"exists": True}
+    )
     """The job graph of the runs, if they do not contain it."""
-    pattern: str | None = None
+    pattern: str | None = flag(
+        "Pattern of the logs' lines in log4j or logback. Default: by the lines, or by a log4j or logback file beside them.",
+        unit="TEXT",
+    )
     """The pattern of the logs' lines in log4j or logback; None: by the lines, or by a configuration file beside them."""
-    events: Path | None = None
+    events: Path | None = flag("Also write the events of each run to DIR.", unit="DIR")
     """A folder for the events of each run."""
-    events_format: str = "ndjson"
+    events_format: str = flag("Format of the event files.", "--format", choices=("ndjson", "parquet"))
     """The format of these files: ``ndjson`` or ``parquet``."""
-    workers: int | None = 1
+    workers: int | None = flag(
+        "Number of processes. Default: one, or one for each processor if the logs are large.", default=1
+    )
     """Number of processes; None: one, or one for each processor if the logs are large."""
-    coverage: bool = False
+    coverage: bool = flag(
+        "Also print the share of each family of events that some model judged, and the actions that no run took.",
+        default=False,
+    )
     """Count the events that some model judged."""
 
 

@@ -7,15 +7,19 @@ is replaced.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from streamproof.base.errors import SystemFailure
+from streamproof.base.errors import InputError, SystemFailure
+from streamproof.base.reading import read_json
 from streamproof.base.records import dataclass
 from streamproof.base.text import visible
 
@@ -285,8 +289,78 @@ def _sample(path: Path, form: Form) -> bytes:
             return file.read(min(length, 1 << 24)) if magic == b"PAR1" and length <= size else b""
         head = file.read(HEAD)
     if head[:2] == b"\x1f\x8b":
-        import zlib
-
         with suppress(zlib.error):
             return zlib.decompressobj(31).decompress(head, HEAD)
     return head
+
+
+@dataclass
+class Folder:
+    """A folder of generated files with a list of them; only listed files are replaced or removed."""
+
+    path: Path
+    written: dict[str, str] = field(default_factory=dict)
+    _new: list[Path] = field(default_factory=list)
+    """The parent folders that were created for it."""
+
+    LIST = ".streamproof.json"
+
+    def expect_writable(self, names: Iterable[str] = ()) -> None:
+        """Raises `SystemFailure` if the folder cannot be written, or has a foreign file with one of these names."""
+        expect_writable(self.path, None)
+        for name in names:
+            expect_writable(self.path / plain_name(name), form_of(name))
+
+    def write(self, name: str, content: Content, about: str) -> Path:
+        """Write the file `name` with the subject `about`; raises `SystemFailure` if it would replace a foreign file."""
+        self.announce({name: about})
+        try:
+            write(self.path / name, content, form_of(name))
+        except SystemFailure:
+            self._withdraw()
+            raise
+        self.written[name] = about
+        return self.path / name
+
+    def announce(self, files: Mapping[str, str]) -> None:
+        """List files, with their subjects, before they are written. Raises `SystemFailure` for a foreign file.
+
+        The list is written first: a listed file that is missing is harmless, an existing file that is not listed is not.
+        """
+        self.expect_writable(files)
+        ours = self._ours()
+        if not ours.items() >= files.items():
+            self._new = self._new or [place for place in (self.path, *self.path.parents) if not place.exists()]
+            self._note({**ours, **files})
+
+    def _withdraw(self) -> None:
+        """Remove a list of which no file exists, and the folders that were created for it."""
+        if not any((self.path / name).exists() for name in self._ours()):
+            remove(self.path / self.LIST, FOLDER_LIST)
+            for place in self._new:
+                with suppress(OSError):
+                    place.rmdir()
+
+    def forget(self, about: Collection[str]) -> None:
+        """Remove listed files with a subject in `about` that were not written again."""
+        ours = self._ours()
+        stale = [name for name, shows in ours.items() if shows in about and name not in self.written]
+        for name in stale:
+            remove(self.path / name, form_of(name))
+        if stale:
+            self._note({name: shows for name, shows in ours.items() if name not in stale})
+
+    def _ours(self) -> dict[str, str]:
+        """The listed files; the list is untrusted, so names outside of the folder are skipped."""
+        listed = self.path / self.LIST
+        if not os.path.exists(listed):
+            return {}
+        try:
+            found = read_json(listed, {"files": {str: str}})["files"]
+        except InputError:
+            return {}
+        return {n: shows for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
+
+    def _note(self, files: Mapping[str, str]) -> None:
+        document = {"about": "files that streamproof wrote here and may replace", "files": dict(sorted(files.items()))}
+        write(self.path / self.LIST, json.dumps(document, indent=1) + "\n", FOLDER_LIST)

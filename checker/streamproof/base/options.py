@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import re
 import resource
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from streamproof.base.errors import OutOfTime, UsageError
-from streamproof.base.records import annotated, dataclass
+from streamproof.base.records import annotated, dataclass, described
 from streamproof.interrupts import TimeUp, busy, doing, limit
 from streamproof.interrupts import answer as answer
 
@@ -59,6 +61,36 @@ def given_of(*names: str) -> str:
     running = command_line.get()
     given = [name for name in names if running is None or name in running.given]
     return " and ".join(filter(None, (", ".join(given[:-1]), *given[-1:])))
+
+
+def flag(help: str, *names: str, default: Any = None, choices: Iterable[str] = (), **about: Any) -> Any:
+    """A field of an options object with its option of the command line, of which it is the only description.
+
+    `names`: of the option, by default that of the field; `choices`: the words, the default first. `about`: `unit` (the
+    metavariable), `least` and `most` number, `kind` (the type of what is written, if not the field's), `read` and `text`
+    (from what is written to the value, and back), `again` (False: the command that repeats the run leaves it out), and
+    keywords of click's options.
+    """
+    words = tuple(choices)
+    usual = words[0] if words and not about.get("required") else default
+    return field(default=usual, metadata={"help": help, "names": names, "choices": words, **about})
+
+
+def flag_words(options: object, usual: object) -> tuple[str, ...]:
+    """The words of the command line that give the options which differ from `usual`, an object of the same class."""
+    words: list[str] = []
+    for name, (_, about) in described(type(options)).items():
+        value = getattr(options, name)
+        if about.get("help") and about.get("again", True) and value != getattr(usual, name):
+            default = f"{value:g}" if isinstance(value, float) else str(value)
+            words += [flag_name(name, about)]
+            words += [] if value is True else [about["text"](value) if "text" in about else default]
+    return tuple(words)
+
+
+def flag_name(name: str, about: Mapping[str, Any]) -> str:
+    """The long name of the option of a field."""
+    return max(about["names"] or (f"--{name.replace('_', '-')}",), key=len)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,48 +161,68 @@ class SearchOptions:
     """The properties to check; None: all of them."""
     deadlock: bool = True
     """Whether properties of kind deadlock are checked."""
-    max_states: int | None = None
+    max_states: int | None = flag("Stop after N distinct states.")
     """Maximum number of distinct states; None: limited by 32-bit numbers."""
-    max_depth: int | None = None
+    max_k: int = flag("Strength of induction.", "--k", default=STRENGTH)
+    """Maximum strength of induction."""
+    max_depth: int | None = flag(
+        f"Stop N steps after the initial states.  [default: no limit, with bmc {SOLVER_DEPTH}]",
+        "--depth", least=0, read=lambda steps: steps + 1, text=lambda levels: str(levels - 1),
+    )  # fmt: skip
     """Maximum number of breadth-first levels, the initial states being the first: behaviours of at most `max_depth` - 1
     steps."""
-    time_limit: float | None = None
+    query_limit: float | None = flag("Stop one query to the solver after SECONDS.", "--query-timeout")
+    """Time limit of one solver query, in seconds."""
+    time_limit: float | None = flag(
+        "Stop after SECONDS.",
+        "--timeout", former=("--time-limit",), read=lambda seconds: None if seconds == math.inf else seconds,
+    )  # fmt: skip
     """Time limit in seconds."""
-    memory: int | None = None
-    """Memory limit of the process in bytes; None: four fifths of the machine's memory."""
     stop_when_decided: bool = False
     """Stop after the level at which every property is decided."""
-    max_violations: int | None = None
+    max_violations: int | None = flag("Stop after N violated properties.", again=False)
     """Stop after the level at which this number of properties are violated."""
-    tier: str = AUTO
+    tier: str = flag("Generated Python or compiled code; auto: compiled code for large state spaces.", choices=TIERS)
     """Generated Python, compiled code, or the first for small state spaces and the second for the others."""
-    workers: int | None = None
+    workers: int | None = flag(
+        "Number of threads of compiled code.  [default: one for each processor, at most 8]", most=MOST_WORKERS
+    )
     """Number of threads of compiled code; None: one for each processor available to the process, at most eight."""
-    symmetry: bool = False
+    memory: int | None = flag(
+        "Memory limit of the process (500MB, 4GB, 4GiB).  [default: four fifths of the machine's memory]",
+        kind="str", unit="SIZE", read=lambda text: parse_bytes(text), text=lambda size: bytes_text(size),
+    )  # fmt: skip
+    """Memory limit of the process in bytes; None: four fifths of the machine's memory."""
+    spill: Path | None = flag("At the memory limit, continue on disk in DIR.", unit="DIR")
+    """A folder for states beyond `memory`."""
+    symmetry: bool = flag("Symmetry reduction: search one state of each orbit under renaming.", default=False)
     """Search one representative of each orbit of states."""
-    por: bool = False
+    por: bool = flag("Partial-order reduction: leave out redundant orders of independent steps.", default=False)
     """Search with stubborn sets (partial-order reduction)."""
-    checkpoint: Path | None = None
+    checkpoint: Path | None = flag(
+        "Write a checkpoint to DIR once a minute, and when a limit ends the search.",
+        unit="DIR", path={"file_okay": False}, again=False,
+    )  # fmt: skip
     """A folder for checkpoints, written at the ends of levels."""
-    resume: Path | None = None
+    resume: Path | None = flag(
+        "Continue from the checkpoint in DIR, and keep writing it.", unit="DIR", path={"file_okay": False}, again=False
+    )
     """A folder with a checkpoint from which the search resumes."""
     checkpoint_seconds: float = 60.0
     """The time between two checkpoints."""
-    spill: Path | None = None
-    """A folder for states beyond `memory`."""
-    max_k: int = STRENGTH
-    """Maximum strength of induction."""
-    query_limit: float | None = None
-    """Time limit of one solver query, in seconds."""
     tuning: Tuning = TUNING
     """Sizes of the explicit engine's tables and pieces."""
-    walks: int = WALKS
+    walks: int = flag("Number of walks.", default=WALKS)
     """Number of random walks."""
-    steps: int = WALK_STEPS
+    steps: int = flag("Largest number of steps of a walk.", default=WALK_STEPS)
     """Maximum number of steps of a walk."""
-    seed: int | None = None
+    seed: int | None = flag("Seed of the walks; equal seeds give equal walks.  [default: random]", least=0)
     """Seed of the walks; equal seeds give equal walks. None: a random one, which the result names."""
-    guided: bool = True
+    guided: bool = flag(
+        "Prefer new states and actions, or take every step with the same probability.",
+        "--guided/--uniform",
+        default=True,
+    )
     """Prefer new states and actions; else take every step with the same probability."""
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ import dataclasses
 import operator
 import reprlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -240,6 +240,17 @@ def annotated(cls: type) -> dict[str, Any]:
     """The fields of a class made here, with their annotations."""
     shape: _RecordShape = getattr(cls, _SHAPE)
     return {name: kind for name, (kind, _) in shape.fields.items()}
+
+
+def described(cls: type) -> dict[str, tuple[dataclasses.Field[Any], Mapping[str, Any]]]:
+    """The fields of a class made here that have metadata, with their annotations as `type`."""
+    shape: _RecordShape = getattr(cls, _SHAPE)
+    found = dict[str, tuple[dataclasses.Field[Any], Mapping[str, Any]]]()
+    for name, (kind, default) in shape.fields.items():
+        if isinstance(default, dataclasses.Field) and default.metadata:
+            default.type = kind
+            found[name] = default, default.metadata
+    return found
 
 
 class _Written:

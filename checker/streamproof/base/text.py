@@ -216,3 +216,23 @@ def _spans(indent: int, chars: list[_Char]) -> tuple[StyledText, ...]:
 def parameters_text(parameters: Mapping[str, Any]) -> str:
     """``a=1, b=2`` in the order given."""
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+_reserved: list[TextIO] = []
+"""The standard output of the program while a verb runs."""
+
+
+@contextmanager
+def reserved_output() -> Iterator[None]:
+    """Reserve standard output for results: output of the model goes to standard error."""
+    _reserved.append(sys.stdout)
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = _reserved.pop()
+
+
+def standard_output() -> TextIO:
+    """The stream for results."""
+    return _reserved[-1] if _reserved else sys.stdout

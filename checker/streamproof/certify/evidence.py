@@ -9,13 +9,15 @@ from itertools import accumulate, count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamproof.certify.ranks import examined, fruitless, terminating
 from streamproof.certify.writing import Contents, Written
+from streamproof.explicit.writer import batches
 from streamproof.system.formula import recurring
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Finding
 
 if TYPE_CHECKING:
-    from streamproof.explicit import Exploration
+    from streamproof.explicit.exploration import Exploration
     from streamproof.explicit.level_search import LevelSearch
 
 
@@ -71,8 +73,6 @@ def _add_states(explored: Exploration, findings: list[Finding], to: Contents) ->
 
 
 def _add_ranks(explored: Exploration, properties: list[Property], to: Contents) -> None:
-    from streamproof.certify.ranks import examined, fruitless, terminating
-
     graph, ranks = explored.search.graph(), to.evidence["ranks"]
     seen = None
     for prop in properties:
@@ -87,8 +87,6 @@ def _closed_set(found: LevelSearch) -> list[tuple[list[Any], list[int]]]:
     """The closed set of states: for each variable its values, each as its leaves, and the numbers of its values in every
     state. States are in the order of discovery, level by level.
     """
-    from streamproof.explicit.writer import batches
-
     scalarised = found.scalarised
     variables = scalarised.original.variables
     spans = list(pairwise(accumulate((len(scalarised.leaves[v.name]) for v in variables), initial=0)))

@@ -14,7 +14,7 @@ from streamproof.transform.canonical import canonical
 from streamproof.transform.scalarise import scalarise
 
 if TYPE_CHECKING:
-    from streamproof.symbolic import Proof
+    from streamproof.symbolic.proof import Proof
 
 
 MOST_TERMS = 1_000_000

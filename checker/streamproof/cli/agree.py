@@ -7,8 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamproof import interrupts
+from streamproof.agree.panel import LIMITED, PanelLimits, agree
+from streamproof.agree.report import agreement_json, agreement_lines, heading_lines, result_line
 from streamproof.base.errors import Exit, UsageError
+from streamproof.base.options import SearchOptions
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
+from streamproof.report.check_report import CheckReport, Result
+from streamproof.report.console import print_lines
 from streamproof.selection import Selection
 from streamproof.system.verdict import Finding
 
@@ -17,10 +22,8 @@ if TYPE_CHECKING:
     from streamproof.agree.result import EngineResult
 
 
-def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) -> PanelLimits:
+def limits_of(texts: Sequence[str], options: SearchOptions) -> PanelLimits:
     """The limits of the command line. Raises `UsageError`."""
-    from streamproof.agree.panel import LIMITED, PanelLimits
-
     given: dict[str, int] = {}
     for text in texts:
         engine, _, number = text.partition("=")
@@ -31,17 +34,13 @@ def limits_of(texts: Sequence[str], depth: int | None, seconds: float | None) ->
             )
         given[engine] = int(number)
     limits = replace(PanelLimits(), **given)
-    if depth is not None:
-        limits = replace(limits, depth=depth)
-    return limits if seconds is None else replace(limits, seconds=seconds)
+    if options.max_depth is not None:
+        limits = replace(limits, depth=options.depth)
+    return limits if options.time_limit is None else replace(limits, seconds=options.time_limit)
 
 
 def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *, quiet: bool) -> Exit:
     """Run all engines and print the comparison; the exit code is 162 if engines disagree, else that of the verdicts."""
-    from streamproof.agree.panel import agree
-    from streamproof.agree.report import agreement_json, agreement_lines, heading_lines, result_line
-    from streamproof.report.console import print_lines
-
     expect_json_writable(json_to, "streamproof.agree/1")
     system, _ = selection.compared()
     if selection.properties is not None:
@@ -63,8 +62,6 @@ def run_agree(selection: Selection, limits: PanelLimits, json_to: str | None, *,
 
 
 def _exit_code(agreement: Agreement) -> Exit:
-    from streamproof.report.check_report import CheckReport, Result
-
     if agreement.differences:
         return Exit.DISAGREE
     found = [Finding(p.name, p.kind, agreement.answer(p.name).verdict) for p in agreement.system.properties]

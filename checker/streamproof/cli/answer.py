@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
-from streamproof.base.errors import Exit, StreamproofError, SystemFailure
-from streamproof.base.options import peak_bytes
+from streamproof.base.errors import Exit, Loc, StreamproofError, SystemFailure
+from streamproof.base.files import Folder
+from streamproof.base.options import flag, peak_bytes
 from streamproof.base.records import dataclass, replace
 from streamproof.base.text import visible
-from streamproof.cli.outputs import MISTAKE, Folder, people, write_ci_files, write_json
-from streamproof.cli.selection import path_option
-from streamproof.model_registry import first_line
-from streamproof.report.check_report import CheckReport, Result
+from streamproof.cli.arguments import json_flag, part
+from streamproof.cli.outputs import CiFiles, people, write_json
+from streamproof.model_registry import first_line, is_registered
+from streamproof.report.check_report import MISTAKE, CheckReport, Result
 from streamproof.report.console import print_check
 from streamproof.selection import Selection
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult, Finding, Measured, Mistake, Seconds, Verdict
 
 if TYPE_CHECKING:
-    from streamproof.cli.evidence import Evidence
+    from streamproof.certify.writing import Written
+    from streamproof.report.evidence import Evidence
 
 DEFAULT_OUT = Path("streamproof-out")
 """Default folder of traces; it has one folder per model and variant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What is printed and saved of the result of an engine."""
+
+    out: Path | None = flag(f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]", unit="DIR")
+    full: bool = flag("Show the whole state after every step of a counterexample.", default=False)
+    quiet: bool = flag("No progress and no counterexamples, only the outcome.", "-q", "--quiet", default=False)
+    json_to: str | None = json_flag()
+    ci: CiFiles | None = part(CiFiles)
+
+    def write_ci_files(self, document: Mapping[str, Any], places: Mapping[str, Loc | None] | None = None) -> None:
+        """Writes the files for continuous integration, of a verb that has them; see `CiFiles.write`."""
+        if self.ci is not None:
+            self.ci.write(document, self.json_to, places)
 
 
 @dataclass(frozen=True)
@@ -42,9 +61,7 @@ class Request:
     selection: Selection
     words: tuple[str, ...]
     folder: Folder | None
-    json_to: str | None
-    full: bool
-    quiet: bool
+    output: Output
     begun: float
     detailed: bool = False
     """Whether coverage is printed in full."""
@@ -87,8 +104,8 @@ class Request:
             error=error,
         )
         document = self._document(None, report, report.exit_code, more or {})
-        write_json(document, self.json_to)
-        write_ci_files(document, self.json_to)
+        write_json(document, self.output.json_to)
+        self.output.write_ci_files(document)
 
     @interrupts.unlimited()  # a result is reported even if the engine used up the time
     def answer(
@@ -105,12 +122,12 @@ class Request:
 
         Raises `Unconfirmed` if the interpreter does not confirm a trace, and `SystemFailure`.
         """
-        stream = people(self.json_to)
+        stream = people(self.output.json_to)
         for warning in self._probable(system):
             sys.stderr.write(f"streamproof: warning: {visible(warning)}\n")
         mistake, shortest = result.mistake, result.shortest
         if mistake is not None:
-            from streamproof.cli.evidence import behaviour
+            from streamproof.report.evidence import behaviour  # most runs have no such trace
 
             self._keep(behaviour(system, mistake, self.engine, self.reproduce, shortest=shortest), shown=True)
         for finding in sorted(result.findings, key=_first_shown):
@@ -137,8 +154,8 @@ class Request:
             report = replace(report, error=missing)
         code = report.exit_code
         document = self._document(system, report, code, more or {})
-        write_json(document, self.json_to)
-        write_ci_files(document, self.json_to, {p.name: p.loc for p in system.properties})
+        write_json(document, self.output.json_to)
+        self.output.write_ci_files(document, {p.name: p.loc for p in system.properties})
         print_check(report, stream, detailed=self.detailed)
         return code
 
@@ -159,7 +176,7 @@ class Request:
         """
         if finding.property in self.files or finding.trace is None:
             return
-        from streamproof.cli.evidence import confirm
+        from streamproof.report.evidence import confirm  # proofs have no traces
 
         again = self.about(finding.property)
         evidence = confirm(system, finding, self.engine, again, shortest=shortest)
@@ -168,9 +185,9 @@ class Request:
 
     def _keep(self, evidence: Evidence, *, shown: bool) -> None:
         """Save a trace and print it: the first one, and that of an evaluation error, in full, the others in one line."""
-        name, stream = evidence.name, people(self.json_to)
+        name, stream = evidence.name, people(self.output.json_to)
         file = self.files[name] = None if self.folder is None else evidence.write(self.folder)
-        if self.quiet or not shown:
+        if self.output.quiet or not shown:
             return
         if self.shown and name != MISTAKE:
             steps = len(evidence.trace.steps)
@@ -179,7 +196,7 @@ class Request:
                 f" (--property {name} shows its counterexample)\n"
             )
         else:
-            evidence.show(stream, file=file, full=self.full)
+            evidence.show(stream, file=file, full=self.output.full)
             stream.write("\n")
         self.shown.append(name)
         stream.flush()
@@ -197,10 +214,6 @@ class Request:
 def _first_shown(finding: Finding) -> tuple[bool, int]:
     """Sort key: evaluation errors before violations, shorter traces first."""
     return finding.verdict is not Verdict.ERROR, 0 if finding.trace is None else len(finding.trace.steps)
-
-
-out_option = path_option("--out", "DIR", f"Folder for counterexamples.  [default: {DEFAULT_OUT}/MODEL]")
-"""The option for the folder of counterexamples, of which `trace_folder` makes the folder."""
 
 
 def trace_folder(out: Path | None, selection: Selection) -> Folder | None:
@@ -229,3 +242,64 @@ def print_left_out(
     """Print the properties without a verdict, and what decides them."""
     if names:
         people(json_to).write(f"{why}: {', '.join(names)}; {remedy}\n")
+
+
+def cautioned(selection: Selection) -> tuple[str, ...]:
+    """The warnings about the chosen instance, printed to standard error however quiet the verb is."""
+    found = selection.cautions()
+    for text in found:
+        sys.stderr.write(f"streamproof: warning: {visible(text)}\n")
+    return found
+
+
+def judged_beside(request: Request, run: Callable[[System, Request], CheckResult]) -> tuple[Result, ...]:
+    """The findings about the variants beside the model, each named ``PROPERTY (VARIANT)``; saves and prints their traces.
+
+    Raises as `Request.report` and the engine.
+    """
+    rows, out = list[Result](), request.output.out
+    for other in request.selection.beside():
+        folder = trace_folder(None if out is None else out / other.name, other)
+        own = replace(request, selection=other, folder=folder, files={}, shown=[])
+        system, _ = other.compared()
+        result = run(system, own)
+        with interrupts.unlimited():
+            for finding in result.findings:
+                own.report(system, finding, shortest=result.shortest)
+            found = [own.result(finding, result.mistake) for finding in result.findings]
+        rows += [
+            replace(one, finding=replace(one.finding, property=f"{one.finding.property} ({other.variant})"))
+            for one in found
+        ]
+    return tuple(rows)
+
+
+def certificate_json(written: Written | None) -> dict[str, Any] | None:
+    """The JSON of a certificate; null if none was requested or the run was interrupted."""
+    if written is None:
+        return None
+    file = str(written.path) if written.claims else None
+    return {"file": file, "bytes": written.size, "claims": written.claims, "without": written.without}
+
+
+def print_certificate(
+    written: Written | None, selection: Selection, json_to: str | None, lack: str = ": no verdict has evidence"
+) -> None:
+    """Print the content of the certificate, the command that verifies it, and the properties without certificate.
+
+    `lack`: why no certificate was written, if no verdict is certified.
+    """
+    stream = people(json_to)
+    if written is None:
+        stream.write("no certificate was written: interrupted\n")
+        return
+    for name, why in written.without.items():
+        stream.write(f"no certificate for {name}: {why}\n")
+    if not written.claims:
+        stream.write(f"no certificate was written{lack}\n")
+        return
+    text = selection.target.text
+    model = () if is_registered(text) else ("--model", text)  # the place of a model that is not bundled
+    command = shlex.join(["streamproof", "verify-certificate", str(written.path), *model])
+    stream.write(f"certificate of {len(written.claims)} of {len(written.claims) + len(written.without)} verdicts,")
+    stream.write(f" {written.size:,} bytes; {command}\n")

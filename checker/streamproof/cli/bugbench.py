@@ -2,127 +2,59 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import click
 
 from streamproof import __version__
+from streamproof.api.bugbench import Row, decided, defects
 from streamproof.base.errors import Exit
-from streamproof.base.options import SearchOptions
+from streamproof.base.options import flag
 from streamproof.base.records import dataclass
 from streamproof.base.text import BLANK, Line, StyledText, aligned, line, parameters_text
-from streamproof.cli.bugbench_table import Defect, Side, defects
+from streamproof.cli.arguments import argument, json_flag, verb
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.cli.selection import json_option, path_option
-from streamproof.cli.verbs import Verb
-from streamproof.engines.registry import CHECKS
-from streamproof.system.model import parameter_json
-from streamproof.system.verdict import Finding, Verdict, number_of
+from streamproof.report.console import print_lines
+from streamproof.system.verdict import number_of
 
 SCHEMA = "streamproof.bugbench/1"
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class BugbenchArguments:
+    """The arguments of the verb."""
+
+    tickets: tuple[str, ...] = argument(nargs=-1, metavar="[TICKET]...")
+    folder: Path | None = flag(
+        "Folder of defects, one TOML file each.  [default: the bundled defects of Flink]", unit="DIR"
+    )
+    json_to: str | None = json_flag()
+
+
+@verb(
     "bugbench",
-    cls=Verb,
-    short_help="Check known defects before and after their fix.",
+    BugbenchArguments,
     example="streamproof bugbench FLINK-18595",
 )
-@click.argument("tickets", nargs=-1, metavar="[TICKET]...")
-@path_option("--folder", "DIR", "Folder of defects, one TOML file each.  [default: the bundled defects of Flink]")
-@json_option
-def command(tickets: tuple[str, ...], folder: Path | None, json_to: str | None) -> int:
+def command(given: BugbenchArguments) -> int:
     """Check every defect, or each TICKET: before the fix its property is violated, after the fix it holds.
 
     Both searches visit all states at the printed parameters; other parameters are not checked. Ends with 161 if a verdict,
     the length of a counterexample or a number of states differs from the file of the defect.
     """
-    from streamproof.report.console import print_lines
-
+    json_to = given.json_to
     expect_json_writable(json_to, SCHEMA)
-    chosen = defects(folder, tickets)
+    chosen = defects(given.folder, given.tickets)
     rows: list[Row] = []
     with Status() as status:
         for defect in chosen:
             status(defect.ticket)
-            rows.append(Row(defect, _decided(defect.buggy), _decided(defect.fixed)))
+            rows.append(Row(defect, decided(defect.buggy), decided(defect.fixed)))
     code = Exit.REJECTED if any(row.problems for row in rows) else Exit.HOLDS
     document = {"schema": SCHEMA, "version": __version__, "exit_code": int(code)}
     write_json({**document, "defects": [row.document() for row in rows]}, json_to)
     if json_to != "-":
         print_lines(_table(rows), people(json_to))
     return code
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The finding for one side of a defect. `states`: reachable states. `seconds`: with reading the model."""
-
-    finding: Finding
-    states: int
-    seconds: float
-
-    @property
-    def steps(self) -> int | None:
-        """The length of the counterexample."""
-        return None if self.finding.trace is None else len(self.finding.trace.steps)
-
-
-def _decided(side: Side) -> Outcome:
-    begun = time.perf_counter()
-    found = CHECKS["explicit"].run(side.selection.system(), SearchOptions(side.selection.properties))
-    if found.interrupted:
-        raise KeyboardInterrupt
-    states = 0 if found.counts is None else found.counts.distinct
-    return Outcome(found.findings[0], states, time.perf_counter() - begun)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One defect with its two outcomes."""
-
-    defect: Defect
-    buggy: Outcome
-    fixed: Outcome
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The differences from the file of the defect."""
-        buggy, fixed = self.defect.buggy.expected, self.defect.fixed.expected
-        differences = (
-            ("before the fix: verdict", self.buggy.finding.text(), Verdict.VIOLATED.value),
-            ("before the fix: steps", self.buggy.steps, buggy),
-            ("after the fix: verdict", self.fixed.finding.text(), Verdict.HOLDS.value),
-            ("after the fix: states", self.fixed.states, fixed),
-        )
-        return tuple(f"{what} {found}, expected {wanted}" for what, found, wanted in differences if found != wanted)
-
-    def document(self) -> dict[str, Any]:
-        """The JSON of the row."""
-        defect = self.defect
-        return {
-            "ticket": defect.ticket,
-            "title": defect.title,
-            "model": defect.model,
-            "property": defect.property,
-            "buggy": {**_document(defect.buggy, self.buggy), "steps": self.buggy.steps},
-            "fixed": {**_document(defect.fixed, self.fixed), "covered": self.fixed.finding.because},
-            "problems": list(self.problems),
-        }
-
-
-def _document(side: Side, outcome: Outcome) -> dict[str, Any]:
-    return {
-        "variant": side.selection.variant,
-        "parameters": {name: parameter_json(value) for name, value in side.selection.parameters.items()},
-        "verdict": outcome.finding.text(),
-        "states": outcome.states,
-        "seconds": round(outcome.seconds, 3),
-        "command": side.selection.command("check"),
-    }
 
 
 HEAD = ("defect", "model, variant", "steps", "states", "s", "fixed: states", "s")

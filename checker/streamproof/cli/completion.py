@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
-from streamproof.cli.outputs import standard_output
-from streamproof.cli.verbs import Verb
+from streamproof.base.records import dataclass
+from streamproof.base.text import standard_output
+from streamproof.cli.arguments import argument, verb
+from streamproof.cli.verbs import COMPLETE, NAME, cli
 
 _WHERE = {
     "bash": 'add to ~/.bashrc:  eval "$(streamproof completion bash)"',
@@ -14,20 +16,23 @@ _WHERE = {
 }
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class CompletionArguments:
+    """The argument of the verb."""
+
+    shell: str = argument(type=click.Choice(list(_WHERE)))
+
+
+@verb(
     "completion",
-    cls=Verb,
-    short_help="Print the completion script of a shell.",
+    CompletionArguments,
     example='eval "$(streamproof completion bash)"',
 )
-@click.argument("shell", type=click.Choice(list(_WHERE)))
-def command(shell: str) -> int:
+def command(given: CompletionArguments) -> int:
     """Print the completion script for SHELL: verbs, options, models, variants, sizes, parameters and properties."""
     from click.shell_completion import get_completion_class
 
-    from streamproof.cli.verbs import COMPLETE, NAME, cli
-
-    complete = get_completion_class(shell)
+    complete = get_completion_class(given.shell)
     assert complete is not None, "click knows the shells offered"
-    standard_output().write(f"# {_WHERE[shell]}\n{complete(cli, {}, NAME, COMPLETE).source()}\n")
+    standard_output().write(f"# {_WHERE[given.shell]}\n{complete(cli, {}, NAME, COMPLETE).source()}\n")
     return 0

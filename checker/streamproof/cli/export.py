@@ -6,69 +6,55 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from streamproof import __version__
 from streamproof.api.export import FORMS, MODELS, exported
 from streamproof.api.subject import ChosenSystem
 from streamproof.base.errors import Exit, UsageError
-from streamproof.base.files import DRAWING, expect_writable, form_of, write
-from streamproof.base.options import SearchOptions
+from streamproof.base.files import DRAWING, Folder, expect_writable, form_of, write
+from streamproof.base.options import SearchOptions, flag
 from streamproof.base.records import dataclass
-from streamproof.base.text import inner
-from streamproof.cli.beside import cautioned
-from streamproof.cli.outputs import STANDARD, Folder, expect_json_writable, people, standard_output, write_json
-from streamproof.cli.selection import json_option, model_options, number_option, property_option, timeout_option
-from streamproof.cli.verbs import Verb
+from streamproof.base.text import inner, standard_output
+from streamproof.cli.answer import cautioned
+from streamproof.cli.arguments import json_flag, part, verb
+from streamproof.cli.outputs import STANDARD, expect_json_writable, people, write_json
+from streamproof.cli.selection import ModelArguments
 from streamproof.exchange.drawings.dot import MAX_STATES, render_svg
 from streamproof.exchange.smt.smtlib import DEPTH
-from streamproof.selection import select
 from streamproof.system.model import parameter_json
 
 SCHEMA = "streamproof.export/1"
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class ExportArguments:
+    """The arguments of the verb."""
+
+    chosen: ModelArguments = part(ModelArguments)
+    actions: tuple[str, ...] = flag(
+        'Export the trace of these actions, not of a property: "send(c=1)"; repeated, in order.',
+        "--action",
+        unit="LABEL",
+    )
+    form: str = flag("Output format.", "--format", choices=FORMS, required=True)
+    out: Path = flag("Output file or folder.", unit="FILE|DIR", required=True)
+    limit: int = flag("Largest number of states of a graph.", default=MAX_STATES)
+    depth: int = flag("With smtlib: largest number of steps of the queries.", least=0, default=DEPTH)
+    svg: bool = flag("With dot: also draw it with Graphviz.")
+    options: SearchOptions = part(
+        SearchOptions,
+        *("max_states", "time_limit"),
+        max_states="Stop the search after N states.",
+        time_limit="Stop the search after SECONDS.",
+    )
+    json_to: str | None = json_flag()
+
+
+@verb(
     "export",
-    cls=Verb,
-    short_help="Write traces, graphs, and models for other tools.",
+    ExportArguments,
     example="streamproof export reference.die_hard --format itf --property measured --out traces",
 )
-@model_options
-@property_option
-@click.option(
-    "--action",
-    "actions",
-    metavar="LABEL",
-    multiple=True,
-    help='Export the trace of these actions, not of a property: "send(c=1)"; repeated, in order.',
-)
-@click.option("--format", "form", type=click.Choice(list(FORMS)), required=True, help="Output format.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE|DIR", help="Output file or folder."
-)
-@number_option("--limit", help="Largest number of states of a graph.", default=MAX_STATES)
-@number_option("--depth", help="With smtlib: largest number of steps of the queries.", least=0, default=DEPTH)
-@click.option("--svg", is_flag=True, help="With dot: also draw it with Graphviz.")
-@number_option("--max-states", help="Stop the search after N states.")
-@timeout_option("Stop the search after SECONDS.", "time_limit")
-@json_option
-def command(
-    model: str,
-    variant: str | None,
-    size: str | None,
-    parameters: Sequence[str],
-    properties: Sequence[str],
-    actions: Sequence[str],
-    form: str,
-    out: Path,
-    limit: int,
-    depth: int,
-    svg: bool,
-    max_states: int | None,
-    time_limit: float | None,
-    json_to: str | None,
-) -> int:
+def command(given: ExportArguments) -> int:
     """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
     itf: the counterexample or witness of each property that has one, or of the chosen properties. sequence: the same as
@@ -78,19 +64,20 @@ def command(
     for each property. The last four need no search. --out is a file for a single trace, graph or model (a name with a
     suffix, or - for standard output), otherwise a folder.
     """
-    selection = select(model, variant, size, parameters, properties)
+    selection, properties, options = given.chosen.select(), given.chosen.properties, given.options
+    form, actions, out, json_to = given.form, given.actions, given.out, given.json_to
     if actions and properties:
         raise UsageError("--action and --property exclude each other", remedy="give one of them")
-    if svg and form != "dot":
+    if given.svg and form != "dot":
         raise UsageError("--svg draws what --format dot writes", remedy="write --format dot --svg")
     chooses = form in ("promela", "chc")
-    if form in MODELS and (actions or (properties and not chooses) or max_states or time_limit):
+    if form in MODELS and (actions or (properties and not chooses) or options.max_states or options.time_limit):
         rest = "--action, --max-states" if chooses else "--property, --action, --max-states"
         raise UsageError(
             f"--format {form} writes the whole model and searches nothing", remedy=f"leave out {rest} and --timeout"
         )
     expect_json_writable(json_to, SCHEMA)
-    place = ExportPlace(out, FORMS[form], svg)
+    place = ExportPlace(out, FORMS[form], given.svg)
     if form == "tla" and place.single:
         raise UsageError(f"{out} is a single file, and --format tla writes several", remedy="name a folder")
     place.expect_writable()
@@ -98,14 +85,13 @@ def command(
         raise UsageError("--out - and --json - write to the same place", remedy="name a file for one of them")
     cautions = cautioned(selection)
     system = selection.system()
-    options = SearchOptions(max_states=max_states, time_limit=time_limit)
     found = exported(
         ChosenSystem(selection, None, selection.properties, selection.listed()),
         system,
         form,
         actions,
-        limit=limit,
-        depth=depth,
+        limit=given.limit,
+        depth=given.depth,
         options=options,
         single=place.single,
     )

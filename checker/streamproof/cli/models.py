@@ -10,30 +10,39 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-import click
-
 from streamproof.base.errors import StreamproofError
 from streamproof.base.files import LISTING
+from streamproof.base.records import dataclass
+from streamproof.base.text import BLANK, Line, StyledText, aligned, line
+from streamproof.cli.arguments import argument, json_flag, verb
 from streamproof.cli.outputs import expect_json_writable, people, write_json
-from streamproof.cli.selection import complete_models, json_option
-from streamproof.cli.verbs import Verb
+from streamproof.cli.selection import complete_models
 from streamproof.language.declare.model import Model, limits_text
 from streamproof.model_registry import Target, bundled, find, first_line
+from streamproof.report.console import print_lines
+from streamproof.system.model import parameter_json
 
 
-@click.command(
-    "models", cls=Verb, short_help="List the bundled models, or describe one.", example="streamproof models failover"
+@dataclass(frozen=True, slots=True)
+class ModelsArguments:
+    """The arguments of the verb."""
+
+    model: str | None = argument(required=False, shell_complete=complete_models)
+    json_to: str | None = json_flag()
+
+
+@verb(
+    "models",
+    ModelsArguments,
+    example="streamproof models failover",
 )
-@click.argument("model", required=False, shell_complete=complete_models)
-@json_option
-def command(model: str | None, json_to: str | None) -> int:
+def command(given: ModelsArguments) -> int:
     """List the bundled models, or describe one MODEL.
 
     The description has the parameters with their defaults, the sizes, the variants with the properties that they violate,
     and the properties.
     """
-    from streamproof.report.console import print_lines
-
+    model, json_to = given.model, given.json_to
     expect_json_writable(json_to, LISTING)
     targets = [find(model)] if model is not None else list(_loadable())
     if json_to is not None:
@@ -54,7 +63,6 @@ def _loadable() -> Iterator[Target]:
 
 def described(target: Target) -> dict[str, Any]:
     """One entry of ``models --json``."""
-    from streamproof.system.model import parameter_json
 
     def parameters(values: dict[str, Any]) -> dict[str, Any]:
         return {name: parameter_json(value) for name, value in values.items()}
@@ -86,8 +94,6 @@ def described(target: Target) -> dict[str, Any]:
 
 
 def _overview(targets: Iterable[Target]) -> Iterator[Any]:
-    from streamproof.base.text import BLANK, StyledText, line
-
     for target in targets:
         model = target.spec.model
         yield line(StyledText(target.text, "title"), f"  {first_line(model.__doc__)}")
@@ -104,8 +110,6 @@ def _overview(targets: Iterable[Target]) -> Iterator[Any]:
 
 
 def _detail(target: Target) -> Iterator[Any]:
-    from streamproof.base.text import BLANK, Line, StyledText, aligned, line
-
     model = target.spec.model
 
     def table(title: str, rows: list[tuple[str, str, str]]) -> Iterator[Line]:

@@ -9,62 +9,24 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import field
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from streamproof import interrupts
-from streamproof.base.errors import InputError, Loc, SystemFailure
-from streamproof.base.files import (
-    FOLDER_LIST,
-    JUNIT,
-    SARIF,
-    SUFFIXES,
-    Content,
-    Form,
-    answer_form,
-    expect_writable,
-    form_of,
-    is_plain,
-    plain_name,
-    remove,
-    write,
-)
-from streamproof.base.options import resident_bytes
+from streamproof.base.errors import Loc
+from streamproof.base.files import JUNIT, SARIF, Form, answer_form, expect_writable, write
+from streamproof.base.options import flag, resident_bytes
 from streamproof.base.records import dataclass
-from streamproof.base.text import inner, visible
+from streamproof.base.text import inner, standard_output, visible
+from streamproof.report.console import progress_text
 from streamproof.system.verdict import Progress
 
 if TYPE_CHECKING:
-    from streamproof.symbolic import Effort
+    from streamproof.symbolic.solver import Effort
 
 STANDARD = "-"
-MISTAKE = "evaluation_error"
-"""The file name of the trace to an evaluation error of the model, in place of a property's name."""
-
-_reserved: list[TextIO] = []
-"""The standard output of the program while a verb runs."""
-
-
-@contextmanager
-def reserved_output() -> Iterator[None]:
-    """Reserve standard output for results: output of the model goes to standard error."""
-    _reserved.append(sys.stdout)
-    sys.stdout = sys.stderr
-    try:
-        yield
-    finally:
-        sys.stdout = _reserved.pop()
-
-
-def standard_output() -> TextIO:
-    """The stream for results."""
-    return _reserved[-1] if _reserved else sys.stdout
 
 
 def write_json(document: Any, where: str | None, form: Form | None = None) -> None:
@@ -95,122 +57,37 @@ def expect_json_writable(where: str | None, form: Form | str) -> None:
         expect_writable(Path(where), answer_form(form) if isinstance(form, str) else form)
 
 
-@dataclass
-class Folder:
-    """A folder of generated files with a list of them; only listed files are replaced or removed."""
+@dataclass(frozen=True, slots=True)
+class CiFiles:
+    """The forms of the result for continuous integration. Raises `SystemFailure` for a file that cannot be written."""
 
-    path: Path
-    written: dict[str, str] = field(default_factory=dict)
-    _new: list[Path] = field(default_factory=list)
-    """The parent folders that were created for it."""
+    junit: Path | None = flag("Also write the result as JUnit XML.", unit="FILE")
+    sarif: Path | None = flag("Also write what does not hold as SARIF 2.1.0.", unit="FILE")
+    annotations: bool = flag(
+        "Also print a GitHub workflow command for what does not hold, which marks the file and line.", default=False
+    )
 
-    LIST = ".streamproof.json"
+    def __post_init__(self) -> None:
+        for path, form in ((self.junit, JUNIT), (self.sarif, SARIF)):
+            if path is not None:
+                expect_writable(path, form)
 
-    def expect_writable(self, names: Iterable[str] = ()) -> None:
-        """Raises `SystemFailure` if the folder cannot be written, or has a foreign file with one of these names."""
-        expect_writable(self.path, None)
-        for name in names:
-            expect_writable(self.path / plain_name(name), form_of(name))
+    def write(
+        self, document: Mapping[str, Any], json_to: str | None, places: Mapping[str, Loc | None] | None = None
+    ) -> None:
+        """Writes what the options ask for. `document` is the verb's JSON; `places` has the places of properties."""
+        if not (self.junit or self.sarif or self.annotations):
+            return
+        from streamproof.report.ci_formats import cases, junit, sarif, workflow_commands
 
-    def write(self, name: str, content: Content, about: str) -> Path:
-        """Write the file `name` with the subject `about`; raises `SystemFailure` if it would replace a foreign file."""
-        self.announce({name: about})
-        try:
-            write(self.path / name, content, form_of(name))
-        except SystemFailure:
-            self._withdraw()
-            raise
-        self.written[name] = about
-        return self.path / name
-
-    def announce(self, files: Mapping[str, str]) -> None:
-        """List files, with their subjects, before they are written. Raises `SystemFailure` for a foreign file.
-
-        The list is written first: a listed file that is missing is harmless, an existing file that is not listed is not.
-        """
-        self.expect_writable(files)
-        ours = self._ours()
-        if not ours.items() >= files.items():
-            self._new = self._new or [place for place in (self.path, *self.path.parents) if not place.exists()]
-            self._note({**ours, **files})
-
-    def _withdraw(self) -> None:
-        """Remove a list of which no file exists, and the folders that were created for it."""
-        if not any((self.path / name).exists() for name in self._ours()):
-            remove(self.path / self.LIST, FOLDER_LIST)
-            for place in self._new:
-                with suppress(OSError):
-                    place.rmdir()
-
-    def forget(self, about: Collection[str]) -> None:
-        """Remove listed files with a subject in `about` that were not written again."""
-        ours = self._ours()
-        stale = [name for name, shows in ours.items() if shows in about and name not in self.written]
-        for name in stale:
-            remove(self.path / name, form_of(name))
-        if stale:
-            self._note({name: shows for name, shows in ours.items() if name not in stale})
-
-    def _ours(self) -> dict[str, str]:
-        """The listed files; the list is untrusted, so names outside of the folder are skipped."""
-        listed = self.path / self.LIST
-        if not os.path.exists(listed):
-            return {}
-        from streamproof.base.reading import read_json
-
-        try:
-            found = read_json(listed, {"files": {str: str}})["files"]
-        except InputError:
-            return {}
-        return {n: shows for n, shows in found.items() if is_plain(n) and n.endswith((*SUFFIXES,))}
-
-    def _note(self, files: Mapping[str, str]) -> None:
-        document = {"about": "files that streamproof wrote here and may replace", "files": dict(sorted(files.items()))}
-        write(self.path / self.LIST, json.dumps(document, indent=1) + "\n", FOLDER_LIST)
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-_OPTIONS = ("junit", "sarif", "annotations")
-
-
-def _noted(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Keeps the option for `write_ci_files`, and refuses a file that cannot be written before the work begins."""
-    if isinstance(value, Path):
-        expect_writable(value, JUNIT if parameter.name == "junit" else SARIF)
-    context.meta[f"streamproof.{parameter.name}"] = value
-
-
-def ci_options(function: F) -> F:
-    """``--junit FILE``, ``--sarif FILE`` and ``--annotations``; the verb calls `write_ci_files` with its result."""
-    texts = {"junit": "Also write the result as JUnit XML.", "sarif": "Also write what does not hold as SARIF 2.1.0."}
-    mark = "Also print a GitHub workflow command for what does not hold, which marks the file and line."
-    function = click.option("--annotations", is_flag=True, expose_value=False, callback=_noted, help=mark)(function)
-    for name, text in reversed(texts.items()):
-        kind = click.Path(path_type=Path)
-        option = click.option(f"--{name}", type=kind, metavar="FILE", expose_value=False, callback=_noted, help=text)
-        function = option(function)
-    return function
-
-
-def write_ci_files(
-    document: Mapping[str, Any], json_to: str | None, places: Mapping[str, Loc | None] | None = None
-) -> None:
-    """Writes what the options of the running verb ask for. `document` is its JSON; `places` has the places of properties."""
-    context = click.get_current_context(silent=True)
-    asked = {name: context.meta.get(f"streamproof.{name}") for name in _OPTIONS} if context else {}
-    if not any(asked.values()):
-        return
-    from streamproof.report.ci_formats import cases, junit, sarif, workflow_commands
-
-    given = list(cases(document, places or {}))
-    verb = document["schema"].partition("/")[0].replace(".", " ")
-    if asked["junit"]:
-        write(asked["junit"], junit(verb, given), JUNIT)
-    if asked["sarif"]:
-        write(asked["sarif"], sarif(document["version"], given), SARIF)
-    if asked["annotations"]:
-        for text in workflow_commands(given):
-            inner(people(json_to)).write(text + "\n")  # texts that look like such commands are changed elsewhere
+        given = list(cases(document, places or {}))
+        if self.junit:
+            write(self.junit, junit(document["schema"].partition("/")[0].replace(".", " "), given), JUNIT)
+        if self.sarif:
+            write(self.sarif, sarif(document["version"], given), SARIF)
+        if self.annotations:
+            for text in workflow_commands(given):
+                inner(people(json_to)).write(text + "\n")  # texts that look like such commands are changed elsewhere
 
 
 def is_live() -> bool:
@@ -268,8 +145,6 @@ class EngineProgress:
         now = time.monotonic()
         if now - self._printed < (1.0 if self._live else 60.0):
             return
-        from streamproof.report.console import progress_text
-
         text = progress_text(progress, self._before, resident_bytes())
         self._printed, self._before = now, progress
         if self._live:

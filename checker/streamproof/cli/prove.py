@@ -7,30 +7,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import click
-
 from streamproof import interrupts
 from streamproof.base.errors import Exit, StreamproofError, UsageError
 from streamproof.base.files import CERTIFICATE, expect_writable
-from streamproof.base.options import MOST_PATIENCE, SOLVER_DEPTH, STRENGTH, SearchOptions
-from streamproof.base.records import replace
+from streamproof.base.options import MOST_PATIENCE, SOLVER_DEPTH, SearchOptions, flag, flag_words
+from streamproof.base.records import dataclass, replace
 from streamproof.base.text import BLANK, Line, StyledText, line
-from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
-from streamproof.cli.beside import cautioned, judged_beside
-from streamproof.cli.certificate import certificate_json, certify_proved, print_certificate
-from streamproof.cli.outputs import ci_options, expect_json_writable, people
-from streamproof.cli.selection import (
-    certificate_option,
-    choice_option,
-    json_option,
-    limited_by,
-    model_options,
-    number_option,
-    property_option,
-    timeout_option,
+from streamproof.cli.answer import (
+    Output,
+    Request,
+    cautioned,
+    certificate_json,
+    judged_beside,
+    print_certificate,
+    print_left_out,
+    trace_folder,
 )
+from streamproof.cli.arguments import certificate_flag, limited, part, verb
+from streamproof.cli.outputs import expect_json_writable, people
+from streamproof.cli.selection import ModelArguments
 from streamproof.cli.ticking import Ticking
-from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.engines.proving import (
     ANY_QUERY_SECONDS,
     BY_NAME,
@@ -42,7 +38,7 @@ from streamproof.engines.proving import (
 )
 from streamproof.engines.registry import PROVERS
 from streamproof.report.console import print_lines
-from streamproof.selection import Selection, select
+from streamproof.selection import Selection
 from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
 from streamproof.system.verdict import Verdict
@@ -50,7 +46,8 @@ from streamproof.traces.places import changes
 from streamproof.transform.unbounded import Unbounded
 
 if TYPE_CHECKING:
-    from streamproof.symbolic import Cti, Proof
+    from streamproof.symbolic.induction import Cti
+    from streamproof.symbolic.proof import Proof
 
 MAX_SHOWN = 2
 """Largest number of counterexamples to induction that are printed; each is one state and a few steps."""
@@ -58,68 +55,49 @@ MOST_LEMMAS = 12
 """Largest number of discovered lemmas that are printed; the JSON has all of them."""
 
 
-@click.command(
+USUAL = SearchOptions(max_depth=SOLVER_DEPTH + 1)
+"""The options that are not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProveArguments:
+    """The arguments of the verb."""
+
+    chosen: ModelArguments = part(ModelArguments)
+    engine: str = flag(
+        "Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.", choices=PROVERS
+    )
+    options: SearchOptions = part(
+        SearchOptions,
+        *("max_k", "max_depth", "query_limit", "time_limit"),
+        usual=USUAL,
+        max_depth="Largest number of steps of counterexamples.",
+        query_limit="Stop one query to the solver after SECONDS.  "
+        f"[default: {QUERY_SECONDS:g}, with --any {ANY_QUERY_SECONDS:g}]",
+        time_limit={
+            "help": "Stop after SECONDS; inf for never.  "
+            f"[default: {SECONDS:g}, with --rank {RANK_SECONDS:g} for each property]",
+            "read": float,
+        },
+    )
+    free: tuple[str, ...] = flag(
+        "Prove for every value of these parameters, not for one instance.", "--any", unit="NAME[,NAME]"
+    )
+    rank: str | None = flag(
+        'Prove a leads_to by this ranking function, of variables and parameters; "" searches for one.',
+        unit="EXPRESSION",
+    )
+    certificate: Path | None = certificate_flag()
+    output: Output = part(Output, quiet="No progress, no counterexamples, only the outcome.")
+
+
+@verb(
     "prove",
-    cls=Verb,
-    short_help="Prove safety by induction, without a bound.",
+    ProveArguments,
     example="streamproof prove failover --property stops_before_restart",
 )
-@model_options
-@property_option
-@choice_option(
-    "--engine",
-    choices=PROVERS,
-    help="Induction with the model's lemmas; also with discovered lemmas; IC3/PDR; or all.",
-)
-@number_option("--k", help="Strength of induction.", default=STRENGTH)
-@number_option("--depth", help="Largest number of steps of counterexamples.", least=0, default=SOLVER_DEPTH)
-@click.option(
-    "--any",
-    "free",
-    metavar="NAME[,NAME]",
-    multiple=True,
-    help="Prove for every value of these parameters, not for one instance.",
-)
-@click.option(
-    "--rank",
-    metavar="EXPRESSION",
-    help='Prove a leads_to by this ranking function, of variables and parameters; "" searches for one.',
-)
-@click.option(
-    "--query-timeout",
-    type=SecondsType(),
-    metavar="SECONDS",
-    help=f"Stop one query to the solver after SECONDS.  [default: {QUERY_SECONDS:g}, with --any {ANY_QUERY_SECONDS:g}]",
-)
-@timeout_option(
-    f"Stop after SECONDS; inf for never.  [default: {SECONDS:g}, with --rank {RANK_SECONDS:g} for each property]"
-)
-@out_option
-@certificate_option
-@click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no counterexamples, only the outcome.")
-@json_option
-@ci_options
-@limited_by("timeout", SECONDS)
-def command(
-    model: str,
-    variant: str | None,
-    size: str | None,
-    parameters: Sequence[str],
-    properties: Sequence[str],
-    engine: str,
-    k: int,
-    depth: int,
-    free: Sequence[str],
-    rank: str | None,
-    query_timeout: float | None,
-    timeout: float | None,
-    out: Path | None,
-    certificate: Path | None,
-    full: bool,
-    quiet: bool,
-    json_to: str | None,
-) -> int:
+@limited(SECONDS)
+def command(given: ProveArguments) -> int:
     """Prove the invariants, step properties and deadlock freedom of MODEL for all behaviours, by k-induction.
 
     With --property also temporal properties: no fair cycle violates them. The lemmas of the model are proved and used. For a
@@ -127,9 +105,16 @@ def command(
     from an initial state, which the interpreter replays. With --any, the proof is for every value of parameters within their
     limits, and lemmas are discovered. Ends with 0 when all properties are proved.
     """
-    begun, auto = time.perf_counter(), next(iter(PROVERS))
-    patience = None if query_timeout is None else min(query_timeout, MOST_PATIENCE)
-    selection = select(model, variant, size, parameters, properties)
+    begun, engine, rank, free, certificate = (
+        time.perf_counter(),
+        given.engine,
+        given.rank,
+        given.free,
+        given.certificate,
+    )
+    output, auto = given.output, next(iter(PROVERS))
+    json_to, properties = output.json_to, given.chosen.properties
+    selection = given.chosen.select()
     wanted = (Kind.TEMPORAL,) if rank is not None else PROVABLE
     chosen = [p.name for p in selection.listed() if properties or p.kind in wanted]
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
@@ -151,19 +136,14 @@ def command(
     names = tuple(name for text in free for name in text.split(",") if name)
     if free and not names:
         raise UsageError(f"--any {free[0]!r} names no parameter", remedy="write --any NAME[,NAME], or leave it out")
-    given = {
-        "--k": (k, STRENGTH),
-        "--depth": (depth, SOLVER_DEPTH),
-        "--query-timeout": (query_timeout, None),
-        "--timeout": (timeout, None),
-    }
-    words = tuple(w for name, (v, usual) in given.items() if v != usual for w in (name, f"{v:g}"))
-    words = (*(("--rank", rank) if rank is not None else ()), *words)
+    words = (*(("--rank", rank) if rank is not None else ()), *flag_words(given.options, USUAL))
     words = (*(("--any", ",".join(names)) if names else ()), *(("--engine", engine) if engine != auto else ()), *words)
     # Every proof is finally checked by induction, whatever engine proposed it.
     name = "induction" if engine == auto else engine
-    request = Request("prove", name, selection, words, trace_folder(out, selection), json_to, full, quiet, begun)
+    request = Request("prove", name, selection, words, trace_folder(output.out, selection), output, begun)
     request = replace(request, cautions=cautioned(selection))
+    patience = None if given.options.query_limit is None else min(given.options.query_limit, MOST_PATIENCE)
+    options = replace(given.options, properties=tuple(chosen), query_limit=patience)
     try:
         if rank is not None or names:
             _expect_alone(selection)
@@ -172,13 +152,12 @@ def command(
                 raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
             from streamproof.cli.prove_rank import answer_ranked
 
-            limit = None if timeout is None else min(timeout, MOST_PATIENCE)
-            return answer_ranked(request, names, chosen, rank, patience, limit)
+            return answer_ranked(request, names, rank, options)
         system = _instance(request, names)
         if system is None:
             or_any = ", or --any" if names else ""
             for name in ("--k", "--depth"):
-                if given[name][0] != given[name][1]:
+                if name in flag_words(options, USUAL):
                     raise UsageError(f"{name} is for proofs of one instance", remedy=f"leave out {name}{or_any}")
             if engine != auto:
                 what = "--any" if names else "a proof over unbounded integers"
@@ -186,31 +165,29 @@ def command(
 
             from streamproof.cli.prove_any import answer_any
 
-            return answer_any(request, names, chosen, left_out, patience, seconds_of(timeout), certificate)
+            return answer_any(request, names, left_out, options, certificate)
         if certificate is not None and any(system.property(name).kind is Kind.TEMPORAL for name in chosen):
             raise UsageError(
                 "a proof of a temporal property has no certificate", remedy="check --certificate FILE writes one"
             )
         ready = time.perf_counter() - begun
-        options = SearchOptions(
-            properties=tuple(chosen),
-            max_depth=depth + 1,
-            time_limit=seconds_of(timeout),
-            max_k=k,
-            query_limit=patience,
-        )
-        with Ticking(live=not quiet) as progress:
+        options = replace(options, time_limit=seconds_of(options.time_limit))
+        with Ticking(live=not output.quiet) as progress:
             prover = PROVERS[engine]
-            beside = judged_beside(request, out, lambda s, _: prover.run(s, options, on_progress=progress))
+            beside = judged_beside(request, lambda s, _: prover.run(s, options, on_progress=progress))
             proof = cast("Proof", prover.run(system, options, on_progress=progress))
         times = replace(proof.seconds, compile=ready)
         proof = replace(proof, seconds=times)
-        if not quiet:
+        if not output.quiet:
             _show_open(system, proof, json_to)
             print_lines(_discovered(proof), people(json_to))
         with interrupts.unlimited():  # as the answer
-            written = None if certificate is None else certify_proved(certificate, selection, system, proof)
-        more = {} if certificate is None else {"certificate": certificate_json(written)}
+            more: dict[str, Any] = {}
+            if certificate is not None:
+                from streamproof.api.certificates import certify_proved
+
+                written = certify_proved(certificate, selection, system, proof)
+                more["certificate"] = certificate_json(written)
         code = request.answer(system, proof, {**_more(system, proof, left_out), **more}, beside=beside)
     except StreamproofError as error:
         request.fail(error)

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamproof.any.every_size import AnyProof, elsewhere, prove_for_every_size
+from streamproof.base.options import SearchOptions
 from streamproof.base.text import BLANK, Line, StyledText, line, parameters_text
-from streamproof.cli.answer import Request, print_left_out
+from streamproof.cli.answer import Request, certificate_json, print_certificate, print_left_out
 from streamproof.cli.outputs import people
 from streamproof.cli.ticking import Ticking
+from streamproof.engines.proving import seconds_of
+from streamproof.report.console import print_lines
 from streamproof.system.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -23,33 +26,36 @@ MAX_SHOWN = 2
 def answer_any(
     request: Request,
     free: Sequence[str],
-    chosen: Sequence[str],
     left_out: Sequence[str],
-    query_limit: float | None,
-    time_limit: float | None,
+    options: SearchOptions,
     certificate: Path | None = None,
 ) -> int:
-    """Prove properties for every value of `free`, search small instances for the others, and print both results."""
-    from streamproof.cli.certificate import certificate_json, certify_proved_any, print_certificate
-
+    """Prove the properties of `options` for every value of `free`, search small instances for the others, and print all."""
     selection = request.selection
     remedies = {p.name: elsewhere(selection, p.kind, free) for p in selection.listed() if p.name in left_out}
-    with Ticking(live=not request.quiet) as progress:
+    with Ticking(live=not request.output.quiet) as progress:
         result = prove_for_every_size(
-            selection, free, chosen, query_limit=query_limit, time_limit=time_limit, on_progress=progress
+            selection,
+            free,
+            tuple(options.properties or ()),
+            query_limit=options.query_limit,
+            time_limit=seconds_of(options.time_limit),
+            on_progress=progress,
         )
     more = _more(result, left_out)
     if certificate is not None:
-        with Ticking(live=not request.quiet) as progress:
+        from streamproof.api.certificates import certify_proved_any
+
+        with Ticking(live=not request.output.quiet) as progress:
             written = certify_proved_any(certificate, selection, result, progress)
         more["certificate"] = certificate_json(written) if written.claims else None
-    if not request.quiet:
-        _show(result, request.json_to)
+    if not request.output.quiet:
+        _show(result, request.output.json_to)
     code = request.answer(result.system, result, more)
     for remedy in dict.fromkeys(remedies.values()):
-        print_left_out([name for name in left_out if remedies[name] == remedy], request.json_to, remedy)
+        print_left_out([name for name in left_out if remedies[name] == remedy], request.output.json_to, remedy)
     if certificate is not None:
-        print_certificate(written, selection, request.json_to, lack="")
+        print_certificate(written, selection, request.output.json_to, lack="")
     return code
 
 
@@ -90,8 +96,6 @@ def _more(result: AnyProof, left_out: Sequence[str]) -> dict[str, Any]:
 
 def _show(result: AnyProof, json_to: str | None) -> None:
     """Print the discovered lemmas, and the counterexamples to induction of open properties."""
-    from streamproof.report.console import print_lines
-
     proof, small = result.proof, result.instances
     lines: list[Line] = []
     if proof.found:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from streamproof.any.ranked import RankedProof, prove_ranked
+from streamproof.base.options import MOST_PATIENCE, SearchOptions
 from streamproof.cli.answer import Request
 from streamproof.cli.ticking import Ticking
 
@@ -13,21 +14,19 @@ from streamproof.cli.ticking import Ticking
 def answer_ranked(
     request: Request,
     free: Sequence[str],
-    chosen: Sequence[str],
     rank: str,
-    query_limit: float | None,
-    time_limit: float | None,
+    options: SearchOptions,
 ) -> int:
-    """Prove the chosen properties by `rank`, or by a discovered ranking function if it is empty, and print the result."""
-    with Ticking(live=not request.quiet) as progress:
+    """Prove the properties of `options` by `rank`, or a discovered ranking function if it is empty, and print the result."""
+    with Ticking(live=not request.output.quiet) as progress:
         result = prove_ranked(
             request.selection,
             free,
-            chosen,
+            tuple(options.properties or ()),
             rank,
             read=request.system,
-            query_limit=query_limit,
-            time_limit=time_limit,
+            query_limit=options.query_limit,
+            time_limit=None if options.time_limit is None else min(options.time_limit, MOST_PATIENCE),
             on_progress=progress,
         )
     return request.answer(result.system, result, _more(result))

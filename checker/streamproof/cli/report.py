@@ -3,46 +3,53 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from streamproof import __version__
 from streamproof.base.errors import Exit
 from streamproof.base.optional import expect_pyarrow
+from streamproof.base.options import flag
+from streamproof.base.records import dataclass
 from streamproof.base.text import visible
+from streamproof.cli.arguments import argument, json_flag, verb
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.cli.selection import json_option
-from streamproof.cli.verbs import Verb
+from streamproof.pipeline.session import require_pyspark
 from streamproof.system.verdict import number_of
 
 SCHEMA = "streamproof.report/1"
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class ReportArguments:
+    """The arguments of the verb."""
+
+    inputs: tuple[Path, ...] = argument(nargs=-1, required=True, type=click.Path(path_type=Path))
+    out: Path = flag("Folder for the report.", unit="DIR", required=True)
+    master: str = flag("Spark master.", unit="URL", default="local[*]")
+    title: str | None = flag("Headline of the page.", unit="TEXT")
+    json_to: str | None = json_flag()
+
+
+@verb(
     "report",
-    cls=Verb,
-    short_help="Write one page about many recorded runs.",
+    ReportArguments,
     example="streamproof report verdicts.json events/ --out report",
 )
-@click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder for the report.")
-@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="Spark master.")
-@click.option("--title", metavar="TEXT", help="Headline of the page.")
-@json_option
-def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, json_to: str | None) -> Exit:
+def command(given: ReportArguments) -> Exit:
     """Read event logs and verdicts (files, folders, glob patterns) and write DIR/report.html and DIR/tables/*.parquet.
 
     INPUTS are the files that `streamproof validate` writes with --events and --json. Ends with 0 when the report was
     written, whatever the verdicts are.
     """
     expect_pyarrow("a report", "spark")
-    from streamproof import __version__
+    require_pyspark()
     from streamproof.pipeline.spark_report import build_report
 
-    expect_json_writable(json_to, SCHEMA)
+    expect_json_writable(given.json_to, SCHEMA)
     with Status() as status:
-        result = build_report(inputs, out, master, title, status)
+        result = build_report(given.inputs, given.out, given.master, given.title, status)
     document = {
         "schema": SCHEMA,
         "version": __version__,
@@ -55,8 +62,8 @@ def command(inputs: Sequence[Path], out: Path, master: str, title: str | None, j
         "events": result.events,
         "skipped": [{"path": str(item.path), "reason": item.reason} for item in result.skipped],
     }
-    write_json(document, json_to)
-    stream = people(json_to)
+    write_json(document, given.json_to)
+    stream = people(given.json_to)
     verdicts = ", ".join(f"{count} {name}" for name, count in result.verdicts.items() if count) or "no verdicts"
     stream.write(f"{number_of(result.runs, 'run')}, {number_of(result.events, 'event')}; {verdicts}\n")
     if result.not_validated:

@@ -11,20 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
+from streamproof import __version__
 from streamproof.base.errors import Exit, InputError, OutOfTime, SystemFailure, UsageError
 from streamproof.base.files import PARQUET, RUN_LOG, RUN_SCRIPT, expect_writable, new_folders, remove, write
 from streamproof.base.optional import expect_pyarrow
-from streamproof.base.options import bytes_about, timely
+from streamproof.base.options import bytes_about, flag, timely
 from streamproof.base.reading import read_text
+from streamproof.base.records import dataclass
 from streamproof.base.text import Line, StyledText, line
+from streamproof.cli.arguments import argument, given_options, is_given, json_flag, verb
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.cli.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
-from streamproof.cli.selection import choice_option, json_option, number_option, path_option
-from streamproof.cli.verbs import Verb
+from streamproof.conformance.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
 from streamproof.entries import RUNTIMES, every
 from streamproof.interrupts import limited, requested
+from streamproof.report.console import print_lines
 
 if TYPE_CHECKING:
     from streamproof.report.live_view import LiveView
@@ -32,143 +33,110 @@ if TYPE_CHECKING:
 SCHEMA = "streamproof.run/1"
 _SHOWN = 10
 """Largest number of failing runs that are printed."""
+POSITIVE = click.FloatRange(min=0, min_open=True)
 _ONLY_SIMULATED = ("seed", "seeds", "faults", "shrink", "script")
 _ONLY_REAL = ("kill", "restarts")
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class RunArguments:
+    """The arguments of the verb."""
+
+    job: Path = argument(metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+    simulate: bool = flag("Run in a deterministic simulation instead of processes.")
+    kills: tuple[str, ...] = flag(
+        "Kill a process, at a time or after a number of its events: tm-1@1.5s, tm-1@50. Repeatable.",
+        "--kill",
+        unit="NAME@WHEN",
+    )
+    restarts: int = flag("Restarts of the job after which it fails.", least=0, default=10)
+    timeout: float = flag("Time limit of a run; a simulated one has a limit of steps, too.", default=600, type=POSITIVE)
+    seed: int = flag("Seed of the run.  [default: 0]", least=0, default=0, show_default=False)
+    seeds: int = flag("Number of seeds, from --seed on.", default=1, show_default=False)
+    faults: str = flag(
+        "Crashes, lost and slow connections, partitions, pauses; severe: crashes of the JobMaster, too.",
+        choices=("none", "light", "heavy", "severe"),
+    )
+    variant: str | None = flag("Variant of a protocol; most are wrong.", unit="NAME")
+    taskmanagers: int = flag("Number of TaskExecutors.", most=64, default=3)
+    slots: int = flag("Slots of each.", most=64, default=2)
+    scheduling: str = flag(
+        "Schedule a region when its inputs are stored, or with their producers.", choices=("lazy", "eager")
+    )
+    buffer_timeout: float | None = flag(
+        "Milliseconds after which a buffer that is not full leaves; 0: each record leaves alone; -1: never, except before "
+        "control events, such as END.  [default: what is made of a buffer leaves at once]",
+        unit="MS",
+        type=click.FloatRange(min=-1),
+    )
+    input_policy: str = flag(
+        "Input that heads of loops read first: any, feedback-first, feedback-first-when-utilised, fair, forward-first.",
+        unit="POLICY",
+        choices=("any", "feedback-first", "feedback-first-when-utilised", "fair", "forward-first"),
+    )
+    checkpoint_interval: float | None = flag(
+        "Take a checkpoint every MS milliseconds, from which a job without loops goes on after a failure.  [default: none]",
+        unit="MS",
+        type=POSITIVE,
+    )
+    idle_timeout: float | None = flag(
+        "Release a TaskExecutor that has no slot in use for MS milliseconds and stores nothing, until slots are required.  "
+        "[default: none]",
+        unit="MS",
+        type=POSITIVE,
+    )
+    shrink: bool = flag("Find a short script of faults and choices for the first failing seed.")
+    script: Path | None = flag(
+        "Repeat the run of a script instead of a seed.", unit="FILE", path={"exists": True, "dir_okay": False}
+    )
+    trace: Path | None = flag(
+        "Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
+        unit="DIR",
+    )
+    trace_format: str = flag(
+        "Format of the event logs of a finished run; while it runs, they are newline-delimited JSON.",
+        choices=("ndjson", "parquet"),
+    )
+    live: bool = flag("Show tasks, buffers, credits and events while the job runs.")
+    json_to: str | None = json_flag()
+
+    @property
+    def tables(self) -> bool:
+        """Whether the logs become Parquet."""
+        return self.trace_format == "parquet"
+
+    def expect_fitting(self) -> None:
+        """Raises `UsageError` for a number that is no time, and for a format of no logs."""
+        if self.buffer_timeout is not None and -1 < self.buffer_timeout < 0:
+            raise UsageError(
+                f"--buffer-timeout {self.buffer_timeout:g} is no time", remedy="use -1 for none, or 0 or more"
+            )
+
+        if self.trace is None and is_given("trace_format"):
+            raise UsageError("--trace-format requires --trace", remedy="add --trace DIR")
+        if self.tables:
+            expect_pyarrow("--trace-format parquet")
+        for name in ("timeout", "buffer_timeout", "checkpoint_interval", "idle_timeout"):
+            value = getattr(self, name)
+            if value is not None and not isfinite(value):
+                raise UsageError(f"--{name.replace('_', '-')} {value:g} is no time", remedy="give a number")
+
+
+@verb(
     "run",
-    cls=Verb,
-    short_help="Run a job on the reference runtime.",
+    RunArguments,
     example="streamproof run examples/pagerank.py --taskmanagers 3 --kill tm-1@50 --trace runs/pagerank",
 )
-@click.argument("job", metavar="FILE", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--simulate", is_flag=True, help="Run in a deterministic simulation instead of processes.")
-@click.option(
-    "--kill",
-    "kills",
-    multiple=True,
-    metavar="NAME@WHEN",
-    help="Kill a process, at a time or after a number of its events: tm-1@1.5s, tm-1@50. Repeatable.",
-)
-@number_option("--restarts", help="Restarts of the job after which it fails.", least=0, default=10)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit of a run; a simulated one has a limit of steps, too.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the run.  [default: 0]")
-@click.option("--seeds", type=click.IntRange(min=1), default=1, metavar="N", help="Number of seeds, from --seed on.")
-@choice_option(
-    "--faults",
-    choices=("none", "light", "heavy", "severe"),
-    help="Crashes, lost and slow connections, partitions, pauses; severe: crashes of the JobMaster, too.",
-)
-@click.option("--variant", metavar="NAME", help="Variant of a protocol; most are wrong.")
-@number_option("--taskmanagers", help="Number of TaskExecutors.", most=64, default=3)
-@number_option("--slots", help="Slots of each.", most=64, default=2)
-@choice_option(
-    "--scheduling",
-    choices=("lazy", "eager"),
-    help="Schedule a region when its inputs are stored, or with their producers.",
-)
-@click.option(
-    "--buffer-timeout",
-    "timeout_of_buffers",
-    type=click.FloatRange(min=-1),
-    metavar="MS",
-    help="Milliseconds after which a buffer that is not full leaves; 0: each record leaves alone; -1: never, except before "
-    "control events, such as END.  [default: what is made of a buffer leaves at once]",
-)
-@choice_option(
-    "--input-policy",
-    choices=("any", "feedback-first", "feedback-first-when-utilised", "fair", "forward-first"),
-    metavar="POLICY",
-    help="Input that heads of loops read first: any, feedback-first, feedback-first-when-utilised, fair, forward-first.",
-)
-@click.option(
-    "--checkpoint-interval",
-    "checkpoints",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="MS",
-    help="Take a checkpoint every MS milliseconds, from which a job without loops goes on after a failure.  [default: none]",
-)
-@click.option(
-    "--idle-timeout",
-    "idle",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="MS",
-    help="Release a TaskExecutor that has no slot in use for MS milliseconds and stores nothing, until slots are required.  "
-    "[default: none]",
-)
-@click.option("--shrink", is_flag=True, help="Find a short script of faults and choices for the first failing seed.")
-@path_option("--script", "FILE", "Repeat the run of a script instead of a seed.", exists=True, dir_okay=False)
-@path_option(
-    "--trace",
-    "DIR",
-    "Write the event log of each process, or of each simulated run and the script of each failing one, to DIR.",
-)
-@choice_option(
-    "--trace-format",
-    "form",
-    choices=("ndjson", "parquet"),
-    help="Format of the event logs of a finished run; while it runs, they are newline-delimited JSON.",
-)
-@click.option("--live", is_flag=True, help="Show tasks, buffers, credits and events while the job runs.")
-@json_option
-def command(
-    job: Path,
-    simulate: bool,
-    kills: tuple[str, ...],
-    restarts: int,
-    timeout: float,
-    seed: int,
-    seeds: int,
-    faults: str,
-    variant: str | None,
-    taskmanagers: int,
-    slots: int,
-    scheduling: str,
-    timeout_of_buffers: float | None,
-    input_policy: str,
-    checkpoints: float | None,
-    idle: float | None,
-    shrink: bool,
-    script: Path | None,
-    trace: Path | None,
-    form: str,
-    live: bool,
-    json_to: str | None,
-) -> int:
+def command(given: RunArguments) -> int:
     """Run the job in FILE, a Python file with a function job(), and compare the results with its expected().
 
     The JobMaster, the ResourceManager and each TaskExecutor are processes, unless the run is simulated. Ends with 0
     when all runs end with the expected results, with 11 when one gets stuck, else with 12 when one is wrong, else with
     160 when one has not ended at the limit of time, or of the steps of a simulation.
     """
-    from streamproof import __version__
-    from streamproof.report.console import print_lines
-
-    _expect_options(simulate)
-    if timeout_of_buffers is not None and -1 < timeout_of_buffers < 0:
-        raise UsageError(f"--buffer-timeout {timeout_of_buffers:g} is no time", remedy="use -1 for none, or 0 or more")
-    tables = form == "parquet"
-    source = click.get_current_context().get_parameter_source("form")
-    if trace is None and source is ParameterSource.COMMANDLINE:
-        raise UsageError("--trace-format requires --trace", remedy="add --trace DIR")
-    if tables:
-        expect_pyarrow("--trace-format parquet")
-    for name, value in (
-        ("timeout", timeout),
-        ("buffer-timeout", timeout_of_buffers),
-        ("checkpoint-interval", checkpoints),
-        ("idle-timeout", idle),
-    ):
-        if value is not None and not isfinite(value):
-            raise UsageError(f"--{name} {value:g} is no time", remedy="give a number")
+    _expect_options(given.simulate)
+    given.expect_fitting()
+    trace, json_to = given.trace, given.json_to
     runtime = next(iter(every(RUNTIMES).values()), None)
     if runtime is None:
         raise UsageError("no runtime is installed", remedy="install a package that has one")
@@ -178,25 +146,27 @@ def command(
     module = runtime.load()
     shrunk = None
     options = {
-        "variant": variant,
-        "executors": taskmanagers,
-        "slots": slots,
-        "eager": scheduling == "eager",
-        "timeout": timeout_of_buffers,
-        "input_policy": input_policy,
-        "checkpoints": checkpoints or 0,
-        "idle": idle or 0,
+        "variant": given.variant,
+        "executors": given.taskmanagers,
+        "slots": given.slots,
+        "eager": given.scheduling == "eager",
+        "timeout": given.buffer_timeout,
+        "input_policy": given.input_policy,
+        "checkpoints": given.checkpoint_interval or 0,
+        "idle": given.idle_timeout or 0,
     }
-    view = _view(json_to) if live else None
+    view = _view(json_to) if given.live else None
     try:
-        if simulate:
-            with timely("reading the job"):
-                simulated = module.Simulated(job, level=faults, **options)
-            runs, shrunk = _runs(module, simulated, seed, seeds, shrink, script, trace, tables, view, timeout)
+        with timely("reading the job"):
+            if given.simulate:
+                simulated = module.Simulated(given.job, level=given.faults, **options)
+            else:
+                limits = {"kills": given.kills, "restarts": given.restarts, "seconds": given.timeout}
+                processes = module.Processes(given.job, **limits, **options)
+        if given.simulate:
+            runs, shrunk = _runs(module, simulated, given, view)
         else:
-            with timely("reading the job"):
-                processes = module.Processes(job, kills=kills, restarts=restarts, seconds=timeout, **options)
-            runs = [_real_run(processes, trace, tables, view)]
+            runs = [_real_run(processes, trace, given.tables, view)]
     except module.Lost as error:
         raise SystemFailure(str(error)) from error
     except module.Problem as error:
@@ -214,7 +184,7 @@ def command(
     }
     write_json(document, json_to)
     print_lines(
-        _lines(runs, wrong, shrunk, seeds, shrink=shrink) if simulate else _real_lines(job, runs[0]), people(json_to)
+        _lines(runs, wrong, shrunk, given) if given.simulate else _real_lines(given.job, runs[0]), people(json_to)
     )
     return code
 
@@ -236,11 +206,9 @@ def _code(run: Mapping[str, Any]) -> Exit:
 
 def _expect_options(simulate: bool) -> None:
     """Raises `UsageError` for an option of the other kind of run."""
-    context = click.get_current_context()
-    for option in context.command.params:
-        other = _ONLY_REAL if simulate else _ONLY_SIMULATED
+    for option in given_options():
         name = option.opts[0].removeprefix("--")
-        if name in other and context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
+        if name in (_ONLY_REAL if simulate else _ONLY_SIMULATED):
             if simulate:
                 raise UsageError(f"--{name} is for runs on processes", remedy="leave out --simulate, or use --faults")
             raise UsageError(f"--{name} is for simulated runs", remedy="add --simulate, or use --kill for faults")
@@ -276,23 +244,15 @@ def _real_lines(job: Path, run: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _runs(
-    module: Any,
-    simulated: Any,
-    seed: int,
-    seeds: int,
-    shrink: bool,
-    script: Path | None,
-    trace: Path | None,
-    tables: bool,
-    view: LiveView | None,
-    seconds: float,
+    module: Any, simulated: Any, given: RunArguments, view: LiveView | None
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """The runs, without their events, and the shrunk one. The first run that has no end after `seconds` is the last."""
+    """The runs, without their events, and the shrunk one. The first run that has no end in time is the last."""
+    seed, script, seconds = given.seed, given.script, given.timeout
     runs: list[dict[str, Any]] = []
     shrunk = None
     watch = None if view is None else view.slowly
     with Status(live=view is None) as status, view or nullcontext():
-        for number in range(1 if script else seeds):
+        for number in range(1 if script else given.seeds):
             status(f"seed {seed + number}")
             of_seed = partial(simulated.seed, seed + number)
             one = partial(simulated.script, script, read_text(script)) if script else of_seed
@@ -301,13 +261,13 @@ def _runs(
                 about = {"script": str(script)} if script else {"seed": seed + number}
                 runs.append({**about, "wrong": f"no end after {seconds:g} s", "unfinished": True})
                 break
-            _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", trace, tables)
-            if run["wrong"] and shrink and shrunk is None:
+            _write(module, run, script.stem.partition(".")[0] if script else f"seed-{seed + number}", given)
+            if run["wrong"] and given.shrink and shrunk is None:
                 end = time.monotonic() + seconds
                 more = partial(simulated.shrunk, run, lambda end=end: time.monotonic() >= end)
                 shrunk = _within(seconds, module, more) or {}
                 if shrunk:
-                    _write(module, shrunk, f"seed-{seed + number}-shrunk", trace, tables)
+                    _write(module, shrunk, f"seed-{seed + number}-shrunk", given)
             runs.append({name: value for name, value in run.items() if name not in ("lines", "choices")})
     return runs, shrunk
 
@@ -331,33 +291,31 @@ def _within(seconds: float, module: Any, work: Callable[[], dict[str, Any]]) -> 
     return found if time.monotonic() < end else None
 
 
-def _write(module: Any, run: Mapping[str, Any], name: str, trace: Path | None, tables: bool) -> None:
+def _write(module: Any, run: Mapping[str, Any], name: str, given: RunArguments) -> None:
     """The log and the script of a run; a log of the same name in the other form is removed."""
-    if trace is not None:
-        log = trace / f"{name}{NDJSON}"
+    if given.trace is not None:
+        log = given.trace / f"{name}{NDJSON}"
         write(log, "".join(run["lines"]()), RUN_LOG)
         remove(log.with_suffix(TABLE), PARQUET)
-        if tables:
+        if given.tables:
             in_parquet(log)
         if run["wrong"]:
-            write(trace / f"{name}.script.json", module.script_text(run), RUN_SCRIPT)
+            write(given.trace / f"{name}.script.json", module.script_text(run), RUN_SCRIPT)
 
 
 def _lines(
     runs: list[dict[str, Any]],
     wrong: list[dict[str, Any]],
     shrunk: Mapping[str, Any] | None,
-    seeds: int,
-    *,
-    shrink: bool,
+    given: RunArguments,
 ) -> Iterator[Line]:
     for run in runs if len(runs) == 1 else wrong[:_SHOWN]:
         yield from _run_lines(run, run.get("script") or f"seed {run['seed']}", facts=len(runs) == 1)
     if len(wrong) > _SHOWN:
         yield line(f"and {len(wrong) - _SHOWN} more")
-    if shrink and not wrong:
+    if given.shrink and not wrong:
         yield line("no run has failed: there is nothing to shrink")
-    elif shrink and not shrunk:
+    elif given.shrink and not shrunk:
         yield line("not shrunk: no end after the time limit; raise --timeout")
     if shrunk:
         yield from _run_lines(shrunk, f"shrunk in {shrunk['runs']} runs", facts=True)
@@ -367,7 +325,7 @@ def _lines(
         steps, restarts = (sum(run.get(name, least) - least for run in runs) for name, least in _TOTALS)
         totals = f"{len(runs)} runs: {len(runs) - len(wrong)} right, {len(wrong)} wrong"
         yield line(totals, StyledText(f"; {steps:,} steps, {restarts:,} restarts", "faint"))
-    if len(runs) < seeds and "script" not in runs[-1]:
+    if len(runs) < given.seeds and "script" not in runs[-1]:
         yield line(f"seeds after {runs[-1]['seed']} were not run; raise --timeout")
 
 

@@ -4,79 +4,43 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import click
-
 from streamproof.base.errors import StreamproofError, UsageError
-from streamproof.base.options import WALK_STEPS, WALKS
-from streamproof.cli.answer import Request, out_option, print_left_out, trace_folder
-from streamproof.cli.beside import cautioned, judged_beside
+from streamproof.base.options import SearchOptions
+from streamproof.base.records import dataclass, replace
+from streamproof.cli.answer import Output, Request, cautioned, judged_beside, print_left_out, trace_folder
+from streamproof.cli.arguments import limited, part, verb
 from streamproof.cli.outputs import Status, expect_json_writable
-from streamproof.cli.selection import (
-    json_option,
-    limited_by,
-    model_options,
-    number_option,
-    property_option,
-    timeout_option,
-)
-from streamproof.cli.verbs import Verb
+from streamproof.cli.selection import ModelArguments
 from streamproof.explicit.simulation import SEEDS, WALKED, Simulation, simulate
-from streamproof.selection import select
 from streamproof.system.model import System
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class SimulateArguments:
+    """The arguments of the verb."""
+
+    chosen: ModelArguments = part(ModelArguments)
+    options: SearchOptions = part(SearchOptions, "walks", "steps", "seed", "guided", "time_limit")
+    output: Output = part(Output, "out", "full", "quiet", "json_to")
+
+
+@verb(
     "simulate",
-    cls=Verb,
-    short_help="Look for violations on random walks.",
+    SimulateArguments,
     example="streamproof simulate failover --size large --walks 1000 --seed 7",
 )
-@model_options
-@property_option
-@number_option("--walks", help="Number of walks.", default=WALKS)
-@number_option("--steps", help="Largest number of steps of a walk.", default=WALK_STEPS)
-@number_option("--seed", help="Seed of the walks; equal seeds give equal walks.  [default: random]", least=0)
-@click.option(
-    "--guided/--uniform",
-    default=True,
-    show_default=True,
-    help="Prefer new states and actions, or take every step with the same probability.",
-)
-@timeout_option("Stop after SECONDS.", "time_limit")
-@out_option
-@click.option("--full", is_flag=True, help="Show the whole state after every step of a counterexample.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no counterexamples, only the outcome.")
-@json_option
-@limited_by("time_limit")
-def command(
-    model: str,
-    variant: str | None,
-    size: str | None,
-    parameters: Sequence[str],
-    properties: Sequence[str],
-    walks: int,
-    steps: int,
-    seed: int | None,
-    guided: bool,
-    time_limit: float | None,
-    out: Path | None,
-    full: bool,
-    quiet: bool,
-    json_to: str | None,
-) -> int:
+@limited()
+def command(given: SimulateArguments) -> int:
     """Take random walks through MODEL and check its properties, for state spaces too large for check.
 
     Stops at the first violation; its trace is replayed, shortened and printed. Other properties are inconclusive (160),
     except reachability properties whose state was visited.
     """
-    begun = time.perf_counter()
-    selection = select(model, variant, size, parameters, properties)
-    chosen = tuple(p.name for p in selection.listed() if properties or p.kind in WALKED)
+    begun, options, json_to = time.perf_counter(), given.options, given.output.json_to
+    selection = given.chosen.select()
+    chosen = tuple(p.name for p in selection.listed() if given.chosen.properties or p.kind in WALKED)
     left_out = [p.name for p in selection.listed() if p.name not in chosen]
     if not chosen:
         raise UsageError(
@@ -86,34 +50,34 @@ def command(
             else "mark one, as @invariant",
         )
     expect_json_writable(json_to, "streamproof.simulate/1")
-    seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
-    folder = trace_folder(out, selection)
-    request = Request("simulate", "simulation", selection, (), folder, json_to, full, quiet, begun)
-    request = replace(request, words=_words(walks, steps, seed, guided), cautions=cautioned(selection))
+    seed = random.SystemRandom().randrange(SEEDS) if options.seed is None else options.seed
+    folder = trace_folder(given.output.out, selection)
+    request = Request("simulate", "simulation", selection, _words(options, seed), folder, given.output, begun)
+    request = replace(request, cautions=cautioned(selection))
     try:
         system = request.system()
-        with Status(live=not quiet) as status:
+        with Status(live=not given.output.quiet) as status:
 
             def walked(system: System) -> Simulation:
                 return simulate(
                     system,
                     seed=seed,
                     properties=chosen,
-                    walks=walks,
-                    steps=steps,
-                    time_limit=time_limit,
-                    guided=guided,
+                    walks=options.walks,
+                    steps=options.steps,
+                    time_limit=options.time_limit,
+                    guided=options.guided,
                     on_progress=lambda e: status(
-                        f"{e.elapsed:.0f} s: walk {e.walks} of {walks}, {e.steps} steps, "
+                        f"{e.elapsed:.0f} s: walk {e.walks} of {options.walks}, {e.steps} steps, "
                         f"{e.distinct} distinct states visited"
                     ),
                 )
 
-            beside = judged_beside(request, out, lambda system, _: walked(system))
+            beside = judged_beside(request, lambda system, _: walked(system))
             found = walked(system)
         # The command repeats exactly these walks, independent of the speed of the machine.
-        request = replace(request, words=_words(found.walks, steps, seed, guided))
-        code = request.answer(system, found, _more(found, steps, left_out), beside=beside)
+        request = replace(request, words=_words(replace(options, walks=found.walks), seed))
+        code = request.answer(system, found, _more(found, options.steps, left_out), beside=beside)
     except StreamproofError as error:
         request.fail(error)
         raise
@@ -121,9 +85,10 @@ def command(
     return code
 
 
-def _words(walks: int, steps: int, seed: int, guided: bool) -> tuple[str, ...]:
+def _words(options: SearchOptions, seed: int) -> tuple[str, ...]:
     """The options that repeat the walks."""
-    return ("--walks", str(walks), "--steps", str(steps), "--seed", str(seed), *(() if guided else ("--uniform",)))
+    words = ("--walks", str(options.walks), "--steps", str(options.steps), "--seed", str(seed))
+    return words if options.guided else (*words, "--uniform")
 
 
 def _more(found: Simulation, steps: int, left_out: list[str]) -> dict[str, Any]:

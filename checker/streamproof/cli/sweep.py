@@ -7,7 +7,7 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,31 +15,37 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from streamproof.base.errors import UsageError
+from streamproof.base.files import Folder
 from streamproof.base.optional import expect_pyarrow
+from streamproof.base.options import SearchOptions, flag, flag_words
+from streamproof.base.records import dataclass
 from streamproof.cli.answer import DEFAULT_OUT
-from streamproof.cli.outputs import Folder, Status, expect_json_writable, people, write_json
+from streamproof.cli.arguments import argument, json_flag, part, verb
+from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import (
+    ModelArguments,
     complete_models,
     complete_parameters,
     complete_sizes,
     complete_variants,
-    json_option,
-    number_option,
-    path_option,
-    property_option,
-    timeout_option,
 )
-from streamproof.cli.sweep_run import POINTS, SweepRun
 from streamproof.cli.verbs import Option, Verb
+from streamproof.report.console import print_lines
 from streamproof.selection import expect_once
+from streamproof.sweep.console import boundary_lines, closing_lines, formula_lines, opening_lines
+from streamproof.sweep.outcome import boundaries, known, with_formula
+from streamproof.sweep.pages import render_page
+from streamproof.sweep.plan import plan_of
+from streamproof.sweep.result import Boundary, SweepReport
+from streamproof.sweep.running import POINTS, SweepRun
+from streamproof.sweep.summary import to_json
 
 if TYPE_CHECKING:
     from streamproof.language.declare.spec import Spec
-    from streamproof.sweep.result import Boundary, SweepReport
 
 PROCESSES = 2
-MAX_STATES = 10_000_000
-TIMEOUT = 300.0
+USUAL = SearchOptions(max_states=10_000_000, time_limit=300.0)
+"""The limits at a point that are not given."""
 FILES = {"table": "points.parquet", "page": "table.html", "answer": "sweep.json"}
 """The files in the folder besides `POINTS`, by their subject."""
 _BOUNDS = "streamproof.sweep.bounds"
@@ -81,78 +87,50 @@ def bound_options(spec: Spec | None, known: Collection[str]) -> list[Option]:
     ]
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class SweepArguments:
+    """The arguments of the verb, without the bounds of its model."""
+
+    model: str = argument(shell_complete=complete_models)
+    variants: tuple[str, ...] = flag(
+        "Variant to explore beside the model; may be repeated.",
+        "--variant", unit="NAME", shell_complete=complete_variants,
+    )  # fmt: skip
+    listed: str | None = flag("Variants to explore beside the model.", "--variants", unit="all|NAME,...")
+    size: str | None = flag(
+        "Named set of values of parameters that do not vary.",
+        unit="small|medium|large",
+        shell_complete=complete_sizes,
+    )
+    parameters: tuple[str, ...] = flag(
+        "Values of one parameter: 0..3, or fair,forward-first; may be repeated.  [default: the model's own axes]",
+        "-p", unit="NAME=VALUES", shell_complete=complete_parameters,
+    )  # fmt: skip
+    full: bool = flag("Check refuted variants also at larger sizes of generated values.")
+    chosen: ModelArguments = part(ModelArguments, "properties")
+    options: SearchOptions = part(
+        SearchOptions,
+        *("max_states", "time_limit"),
+        usual=USUAL,
+        max_states="Stop at a point after N states.",
+        time_limit={"help": "Stop at a point after SECONDS.", "read": float},
+    )
+    workers: int = flag("Number of processes, at most one for each processor.", default=PROCESSES, former=("--jobs",))
+    spark: bool = flag("Decide each point in a Spark task instead.")
+    master: str | None = flag("With --spark: Spark master.  [default: local[*]]", unit="URL")
+    out: Path | None = flag(f"Folder for maps and stored points.  [default: {DEFAULT_OUT}/sweep-MODEL]", unit="DIR")
+    again: bool = flag("Decide every point again; ignore stored points.")
+    quiet: bool = flag("No progress and no maps, only the summary.", "-q", "--quiet")
+    json_to: str | None = json_flag()
+
+
+@verb(
     "sweep",
+    SweepArguments,
     cls=SweepVerb,
-    short_help="Map the configurations at which properties hold.",
     example="streamproof sweep credit -p floating=0..4 -p depth=1 --property isolation",
 )
-@click.argument("model", shell_complete=complete_models)
-@click.option(
-    "--variant",
-    "variants",
-    metavar="NAME",
-    multiple=True,
-    shell_complete=complete_variants,
-    help="Variant to explore beside the model; may be repeated.",
-)
-@click.option(
-    "--variants",
-    "listed",
-    metavar="all|NAME,...",
-    help="Variants to explore beside the model.",
-)
-@click.option(
-    "--size",
-    metavar="small|medium|large",
-    shell_complete=complete_sizes,
-    help="Named set of values of parameters that do not vary.",
-)
-@click.option(
-    "-p",
-    "parameters",
-    metavar="NAME=VALUES",
-    multiple=True,
-    shell_complete=complete_parameters,
-    help="Values of one parameter: 0..3, or fair,forward-first; may be repeated.  [default: the model's own axes]",
-)
-@click.option("--full", is_flag=True, help="Check refuted variants also at larger sizes of generated values.")
-@property_option
-@number_option("--max-states", help="Stop at a point after N states.", default=MAX_STATES)
-@timeout_option("Stop at a point after SECONDS.", default=TIMEOUT)
-@number_option(
-    "--workers",
-    "jobs",
-    help="Number of processes, at most one for each processor.",
-    default=PROCESSES,
-    cls=Option,
-    former=("--jobs",),
-)
-@click.option("--spark", is_flag=True, help="Decide each point in a Spark task instead.")
-@click.option("--master", metavar="URL", help="With --spark: Spark master.  [default: local[*]]")
-@path_option("--out", "DIR", f"Folder for maps and stored points.  [default: {DEFAULT_OUT}/sweep-MODEL]")
-@click.option("--again", is_flag=True, help="Decide every point again; ignore stored points.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no maps, only the summary.")
-@json_option
-def command(
-    model: str,
-    variants: Sequence[str],
-    listed: str | None,
-    size: str | None,
-    parameters: Sequence[str],
-    full: bool,
-    properties: Sequence[str],
-    max_states: int,
-    timeout: float,
-    jobs: int,
-    spark: bool,
-    master: str | None,
-    out: Path | None,
-    again: bool,
-    quiet: bool,
-    json_to: str | None,
-    **bounds: int | None,
-) -> int:
+def command(given: SweepArguments, **bounds: int | None) -> int:
     """Decide the properties of MODEL at every combination of its parameters' values, and show where each one holds.
 
     The result of each point is stored in a folder, so that an interrupted sweep continues from there. Ends with 0 when
@@ -162,54 +140,51 @@ def command(
     A model that generates the values of an axis has an option --max-NAME for each of its bounds; streamproof sweep MODEL
     --help lists them.
     """
-    from streamproof.report.console import print_lines
-    from streamproof.sweep.console import closing_lines, opening_lines
-    from streamproof.sweep.outcome import boundaries, known
-    from streamproof.sweep.pages import render_page
-    from streamproof.sweep.plan import plan_of
-    from streamproof.sweep.result import SweepReport
-    from streamproof.sweep.summary import to_json
 
-    begun = time.perf_counter()
+    begun, master, json_to = time.perf_counter(), given.master, given.json_to
+    max_states, timeout = given.options.max_states, given.options.time_limit
+    assert timeout is not None, "it has a default"
     if math.isinf(timeout):
         raise UsageError("a sweep limits the time of each point", remedy="give --timeout a number of seconds")
-    if master is not None and not spark:
+    if master is not None and not given.spark:
         raise UsageError("--master requires --spark", remedy="add --spark")
     expect_pyarrow("the table of a sweep")
-    variants = (*variants, *(listed.split(",") if listed else ()))
-    given = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
-    plan = plan_of(model, variants, size, expect_once(parameters), properties, given)
+    variants, properties = (
+        (*given.variants, *(given.listed.split(",") if given.listed else ())),
+        given.chosen.properties,
+    )
+    bounded = {name.removeprefix(_BOUND): value for name, value in bounds.items() if value is not None}
+    plan = plan_of(given.model, variants, given.size, expect_once(given.parameters), properties, bounded)
     expect_json_writable(json_to, "streamproof.sweep/1")
-    folder = Folder(out or DEFAULT_OUT / re.sub(r"[^\w.-]", "-", f"sweep-{plan.target.name}"))
+    folder = Folder(given.out or DEFAULT_OUT / re.sub(r"[^\w.-]", "-", f"sweep-{plan.target.name}"))
     folder.expect_writable([POINTS, *FILES.values()])
     limits = {"max_states": max_states, "timeout": timeout}
     stream = people(json_to)
-    place = master or "local[*]" if spark else None
-    with Status(live=not quiet) as status:
-        run = SweepRun(plan, limits, folder, status, jobs, place, full)
-        run.explore(stream, again=again)
+    place = master or "local[*]" if given.spark else None
+    with Status(live=not given.quiet) as status:
+        run = SweepRun(plan, limits, folder, status, given.workers, place, given.full)
+        run.explore(stream, again=given.again)
     points = tuple(known(point, run.records.get(point.key), plan.properties) for point in run.points)
     words = [word for name in variants for word in ("--variant", name)]
-    words += ["--size", size] if size else []
-    words += [word for text in parameters for word in ("-p", text)]
-    words += [word for name, value in given.items() for word in (f"--max-{name}", str(value))]
-    words += ["--full"] if full else []
+    words += ["--size", given.size] if given.size else []
+    words += [word for text in given.parameters for word in ("-p", text)]
+    words += [word for name, value in bounded.items() for word in (f"--max-{name}", str(value))]
+    words += ["--full"] if given.full else []
     words += [word for name in properties for word in ("--property", name)]
-    words += ["--max-states", str(max_states)] if max_states != MAX_STATES else []
-    words += ["--timeout", f"{timeout:g}"] if timeout != TIMEOUT else []
+    words += flag_words(given.options, USUAL)
     report = SweepReport(
         plan=plan,
         points=points,
         boundaries=boundaries(plan, points),
         limits=limits,
         seconds=0.0,
-        reproduce=shlex.join(["streamproof", "sweep", model, *words]),
+        reproduce=shlex.join(["streamproof", "sweep", given.model, *words]),
         interrupted=run.interrupted,
         reused=run.reused,
     )
     print_lines(opening_lines(report), stream)
-    with Status(live=not quiet) as status:
-        report = _with_formulas(report, stream, status, maps=not quiet)
+    with Status(live=not given.quiet) as status:
+        report = _with_formulas(report, stream, status, maps=not given.quiet)
     from streamproof.sweep.tables import parquet  # it has threads, with which no process may be forked
 
     files = {shows: str(folder.path / name) for shows, name in FILES.items()}
@@ -228,9 +203,6 @@ def _with_formulas(report: SweepReport, stream: TextIO, status: Status, *, maps:
 
     Ctrl-C leaves the remaining formulas out.
     """
-    from streamproof.report.console import print_lines
-    from streamproof.sweep.console import boundary_lines, formula_lines
-    from streamproof.sweep.outcome import with_formula
 
     found: list[Boundary] = []
     interrupted = report.interrupted

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,8 @@ from click.core import ParameterSource
 
 from streamproof import interrupts
 from streamproof.base.errors import Exit, Loc, ModelError, StreamproofError, UsageError, did_you_mean, text_of
-from streamproof.base.text import code_of_others, encodable, visible_output
+from streamproof.base.options import CommandLine, command_line, setting
+from streamproof.base.text import code_of_others, encodable, reserved_output, visible_output
 from streamproof.supervisor import little_memory
 
 if TYPE_CHECKING:
@@ -34,17 +35,20 @@ FEW = 12
 """Largest number of options that are listed without groups."""
 _GROUPS = {
     "System": ("variant", "variants", "listed", "size", "parameters", "properties", "explore_only", "free"),
-    "Cluster": ("simulate", "taskmanagers", "slots", "kills", "restarts"),
-    "Limits": ("max_states", "depth", "time_limit", "timeout", "query_timeout", "k", "walks", "steps", "limit"),
+    "Cluster": ("simulate", "kills", "restarts", "taskmanagers", "slots"),
+    "Limits": (
+        *("walks", "steps", "limit", "depth", "max_k", "max_states", "max_depth", "query_limit", "time_limit"),
+        "timeout",
+    ),
     "Memory": ("memory", "spill", "checkpoint", "resume"),
     "Search": (
-        *("engine", "symmetry", "por", "tier", "workers", "jobs", "agree", "agree_limits", "rank", "seed", "guided"),
-        *("seeds", "faults", "shrink", "script", "spark", "master", "again", "first", "max_violations"),
+        *("engine", "max_violations", "first", "symmetry", "por", "tier", "workers", "agree", "agree_limits", "rank"),
+        *("seed", "guided", "seeds", "faults", "shrink", "script", "spark", "master", "again"),
     ),
     "Evidence": ("out", "dot", "coverage", "certificate"),
     "Output": (),
 }
-"""Groups of options in the help of a verb, by the names of parameters; options of no group are about output."""
+"""Groups of options in the help of a verb, by the names of parameters in their order; the others are about output."""
 
 
 class Option(click.Option):
@@ -142,7 +146,10 @@ class Verb(click.Command):
         """The options, in groups if there are many."""
         group_of = {name: group for group, names in _GROUPS.items() for name in names}
         groups: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
-        for param in self.get_params(ctx):
+        order = list(group_of)
+        for param in sorted(
+            self.get_params(ctx), key=lambda p: order.index(p.name) if p.name in group_of else len(order)
+        ):
             record = param.get_help_record(ctx)
             if record is not None and not isinstance(param, click.Argument):
                 own = getattr(param, "group", None) or group_of.get(param.name or "", "Output")
@@ -156,9 +163,6 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; standard output is reserved for its result."""
-        from streamproof.base.options import CommandLine, command_line, setting
-        from streamproof.cli.outputs import reserved_output
-
         words, source = ParameterSource.COMMANDLINE, ctx.get_parameter_source
         given = frozenset(name for p in self.get_params(ctx) if source(p.name or "") is words for name in p.opts)
         with reserved_output(), setting(command_line, CommandLine(frozenset(self.option_names(ctx)), given)):
@@ -172,7 +176,6 @@ class Verb(click.Command):
 
 def named(model: Any) -> Spec | None:
     """The specification of a model; None for an unknown model, which is reported when the verb runs."""
-    from streamproof.cli.outputs import reserved_output
     from streamproof.model_registry import find
 
     with suppress(StreamproofError), reserved_output():
@@ -183,28 +186,34 @@ def named(model: Any) -> Spec | None:
 class Verbs(click.Group):
     """The verbs by name; a verb's module is imported when it is called or its help is shown."""
 
-    def __init__(self, *args: Any, modules: dict[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, verbs: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._modules = modules
+        self._verbs = verbs
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs in the order of the help."""
-        return list(self._modules)
+        return list(self._verbs)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb `cmd_name`; None if there is none."""
-        if cmd_name not in self._modules:
+        if cmd_name not in self._verbs:
             return None
-        command = importlib.import_module(self._modules[cmd_name]).command
-        assert isinstance(command, Verb), f"{self._modules[cmd_name]}.command is a verb"
+        command = importlib.import_module(f"streamproof.cli.{cmd_name.replace('-', '_')}").command
+        assert isinstance(command, Verb), f"the module of {cmd_name} has a verb"
+        command.short_help = self._verbs[cmd_name]
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The verbs, of which no module is loaded."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._verbs.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb named by the first word. Raises `UsageError`, with the nearest verb, for an unknown one."""
-        if args[0] not in self._modules and not args[0].startswith("-"):
-            remedy = did_you_mean(args[0], self._modules) or f"{ctx.command_path} --help lists the verbs"
+        if args[0] not in self._verbs and not args[0].startswith("-"):
+            remedy = did_you_mean(args[0], self._verbs) or f"{ctx.command_path} --help lists the verbs"
             raise UsageError(f"no such verb {args[0]!r}", remedy=remedy)
         return super().resolve_command(ctx, args)
 
@@ -288,26 +297,24 @@ Exit codes: 0 holds, 2 wrong usage or input, 11 deadlock, 12 safety violated,
 rejected, 162 engines disagree, 130 interrupted.
 """
 
-_MODULES = {
-    name.replace("_", "-"): f"streamproof.cli.{name}"
-    for name in (
-        "models",
-        "check",
-        "compare",
-        "prove",
-        "verify_certificate",
-        "sweep",
-        "simulate",
-        "replay",
-        "export",
-        "validate",
-        "run",
-        "report",
-        "counterexamples",
-        "bugbench",
-        "completion",
-    )
+VERBS = {
+    "models": "List the bundled models, or describe one.",
+    "check": "Decide every property of a model.",
+    "compare": "Compare designs, and judge claims about them.",
+    "prove": "Prove safety by induction, without a bound.",
+    "verify-certificate": "Accept or reject the evidence for verdicts.",
+    "sweep": "Map the configurations at which properties hold.",
+    "simulate": "Look for violations on random walks.",
+    "replay": "Replay a recorded trace.",
+    "export": "Write traces, graphs, and models for other tools.",
+    "validate": "Check recorded runs against a model.",
+    "run": "Run a job on the reference runtime.",
+    "report": "Write one page about many recorded runs.",
+    "counterexamples": "Find every expected violation again.",
+    "bugbench": "Check known defects before and after their fix.",
+    "completion": "Print the completion script of a shell.",
 }
+"""The verbs in the order of the help, each with one line about it; the module of a verb has its name."""
 
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -321,7 +328,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 cli = Verbs(
     NAME,
-    modules=_MODULES,
+    verbs=VERBS,
     help=_HELP,
     context_settings={"help_option_names": ["-h", "--help"]},
     params=[

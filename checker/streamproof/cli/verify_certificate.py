@@ -5,73 +5,61 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from streamproof.base.errors import Exit, StreamproofError, UsageError, reject
+from streamproof.api.certificates import is_for_any, parametric, system
+from streamproof.base.errors import Exit, StreamproofError, UsageError
 from streamproof.base.files import GENERATOR, SCRIPTS, SMTLIB, Content, Form, expect_writable, write_all
-from streamproof.base.reading import MOST_EVIDENCE, parsed, read_regular
+from streamproof.base.options import flag, parse_bytes
+from streamproof.base.reading import MOST_EVIDENCE, read_regular
+from streamproof.base.records import dataclass
 from streamproof.base.text import Line, encodable, line, visible
-from streamproof.cli.certificate import ANY
+from streamproof.certify.verifier import verify
+from streamproof.cli.arguments import argument, json_flag, verb
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.cli.selection import amount, json_option, path_option
-from streamproof.cli.verbs import SecondsType, Verb
 from streamproof.language.declare.model import limits_text
-from streamproof.model_registry import find, is_registered
-from streamproof.selection import Selection, select
-from streamproof.system.model import System
-from streamproof.transform.unbounded import Parametric
+from streamproof.report.console import print_lines
 
 if TYPE_CHECKING:
     from streamproof.any.certify.verifier import Discharged, Shown
 
-T = TypeVar("T")
 SOLVER_NAMES = {"z3": "Z3", "cvc5": "cvc5"}
 MISSING = "cvc5 is not installed, so there is no second solver; pip install cvc5 into the environment of streamproof"
 
 
-@click.command(
+@dataclass(frozen=True, slots=True)
+class VerifyArguments:
+    """The arguments of the verb."""
+
+    certificate: Path = argument(type=click.Path(path_type=Path), metavar="FILE")
+    model: str | None = flag("Model to check the certificate against; required unless it is bundled.", unit="MODEL")
+    most: int | None = flag(
+        "Largest size of the unpacked evidence.  [default: 32MB]",
+        "--unpacked", kind="str", unit="SIZE", read=parse_bytes,
+    )  # fmt: skip
+    smt: Path | None = flag(
+        "Write the obligations of a proof with --any as SMT-LIB files, for other solvers.",
+        unit="DIR",
+        path={"file_okay": False},
+    )
+    query_limit: float | None = flag(
+        "Limit for one obligation of a proof with --any and one solver.  [default: 60]", "--query-timeout"
+    )
+    quiet: bool = flag("No progress, only the outcome.", "-q", "--quiet")
+    json_to: str | None = json_flag()
+
+
+@verb(
     "verify-certificate",
-    cls=Verb,
-    short_help="Accept or reject the evidence for verdicts.",
+    VerifyArguments,
     example="streamproof verify-certificate failover.certificate",
 )
-@click.argument("certificate", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--model", metavar="MODEL", help="Model to check the certificate against; required unless it is bundled.")
-@click.option(
-    "--unpacked",
-    "most",
-    callback=amount,
-    metavar="SIZE",
-    help="Largest size of the unpacked evidence.  [default: 32MB]",
-)
-@path_option(
-    "--smt",
-    "DIR",
-    "Write the obligations of a proof with --any as SMT-LIB files, for other solvers.",
-    file_okay=False,
-)
-@click.option(
-    "--query-timeout",
-    type=SecondsType(),
-    metavar="SECONDS",
-    help="Limit for one obligation of a proof with --any and one solver.  [default: 60]",
-)
-@click.option("-q", "--quiet", is_flag=True, help="No progress, only the outcome.")
-@json_option
-def command(
-    certificate: Path,
-    model: str | None,
-    smt: Path | None,
-    query_timeout: float | None,
-    quiet: bool,
-    json_to: str | None,
-    most: int | None,
-) -> int:
+def command(given: VerifyArguments) -> int:
     """Check the certificate FILE of check or prove by a small program that shares no engine with them.
 
     FILE is untrusted: it causes no import. Only a bundled model is loaded by the name in FILE; --model names any other. The
@@ -80,34 +68,33 @@ def command(
     Ends with 0 when every claim is proved, with 161 and the reason otherwise, and with 162 when two solvers disagree. It
     runs at the speed of the interpreter: some thousand states per second.
     """
-    from streamproof.report.console import print_lines
-
-    begun = time.perf_counter()
+    begun, certificate, model, smt, json_to = (
+        time.perf_counter(),
+        given.certificate,
+        given.model,
+        given.smt,
+        given.json_to,
+    )
     expect_json_writable(json_to, "streamproof.verify-certificate/1")
     if smt is not None:
         expect_writable(smt, None)
-    most = MOST_EVIDENCE if most is None else most
+    most = MOST_EVIDENCE if given.most is None else given.most
     data = read_regular(certificate, 2 * most)
     shown: Shown | None = None
-    if not (for_any := _is_for_any(data)) and (smt is not None or query_timeout is not None):
-        given = [name for name, value in (("--smt", smt), ("--query-timeout", query_timeout)) if value is not None]
-        raise UsageError(
-            f"{certificate} is not a certificate of a proof with --any", remedy=f"leave out {' and '.join(given)}"
-        )
+    if not (for_any := is_for_any(data)) and (smt is not None or given.query_limit is not None):
+        limits = {"--smt": smt, "--query-timeout": given.query_limit}
+        names = " and ".join(name for name, value in limits.items() if value is not None)
+        raise UsageError(f"{certificate} is not a certificate of a proof with --any", remedy=f"leave out {names}")
     document = {"schema": "streamproof.verify-certificate/1", "file": str(certificate), "bytes": len(data)}
     try:
-        with Status(live=not quiet) as status:
+        with Status(live=not given.quiet) as status:
             if for_any:
-                from streamproof.any.certify.solvers import PATIENCE
-                from streamproof.any.certify.verifier import verify_any
+                from streamproof.any.certify.verifier import verify_any  # which loads the solvers
 
-                seconds = PATIENCE if query_timeout is None else query_timeout
-                shown = verify_any(data, partial(_parametric, model=model), status, seconds=seconds, most=most)
+                shown = verify_any(data, partial(parametric, model=model), status, seconds=given.query_limit, most=most)
                 header = shown.header
             else:
-                from streamproof.certify.verifier import verify
-
-                header = verify(data, partial(_system, model=model), status, most)
+                header = verify(data, partial(system, model=model), status, most)
             header["model"] = model or header["model"]  # the model it was checked against
             if smt is not None and shown is not None:
                 _write_scripts(shown, smt)
@@ -142,90 +129,6 @@ def command(
     write(f"accepted: {certificate} shows this of {subject} ({time.perf_counter() - begun:.2f} s)\n")
     stream.flush()
     return Exit.HOLDS
-
-
-def _is_for_any(data: bytes) -> bool:
-    """Whether the (unchecked) header of a certificate names free parameters."""
-    try:
-        return ANY in parsed(data.split(b"\n", 2)[1].decode())["options"]
-    except (ValueError, IndexError, KeyError, TypeError, RecursionError):
-        return False
-
-
-def _system(header: Mapping[str, Any], model: str | None) -> System:
-    """The system of a certificate, from the model it names or from `model`."""
-
-    def system(selection: Selection, _: Mapping[str, Sequence[str]]) -> System:
-        if header["options"] != [*selection.options]:
-            reject("its options are not in the form in which check writes them")
-        return selection.system()
-
-    return _described(header, model, ("--variant", "--size", "-p"), system)
-
-
-def _parametric(header: Mapping[str, Any], model: str | None) -> Parametric:
-    """The parametric system of a certificate, from the model it names or from `model`.
-
-    The options must be in the normal form written by `streamproof prove`, as they are printed.
-    """
-
-    def made(selection: Selection, given: Mapping[str, Sequence[str]]) -> Parametric:
-        (free,) = given[ANY]
-        parametric = selection.target.parametric(
-            selection.variant, selection.given, [name for name in free.split(",") if name]
-        )
-        if header["options"] != [*selection.options, ANY, ",".join(f.name for f in parametric.free)]:
-            reject("its options are not in the form in which prove writes them")
-        return parametric
-
-    return _described(header, model, ("--variant", "--size", "-p", ANY), made)
-
-
-def _described(
-    header: Mapping[str, Any],
-    model: str | None,
-    known: Sequence[str],
-    make: Callable[[Selection, Mapping[str, Sequence[str]]], T],
-) -> T:
-    """The result of `make` for the model and the options of a header, which must be among `known`.
-
-    Raises `Rejected` for options that the model rejects, and other errors of the model unchanged.
-    """
-    words, given = header["options"], {option: list[str]() for option in known}
-    if type(words) is not list or not all(type(word) is str for word in (*words, header["model"])):
-        reject("its model and options are not strings")
-    if len(words) % 2 or not {*words[::2]} <= {*known}:
-        reject("its options are not those of a certificate")
-    for option, value in zip(words[::2], words[1::2], strict=True):
-        given[option].append(value)
-    names = [
-        name if name != "-p" else value.partition("=")[0] for name, value in zip(words[::2], words[1::2], strict=True)
-    ]
-    if len({*names}) < len(names):
-        reject("an option is given twice")  # only one of the two would count, and both be printed
-    text = _model_of(header, model)
-    find(text)  # its errors are not defects of the certificate
-    variant, size = (next(iter(given[option]), None) for option in ("--variant", "--size"))
-    try:
-        return make(select(text, variant, size, given["-p"]), given)
-    except UsageError as error:
-        reject(f"its options do not fit the model: {error.message}")
-
-
-def _model_of(header: Mapping[str, Any], model: str | None) -> str:
-    """The model to check a certificate against: `model`, or the bundled model named in the header.
-
-    Certificates are untrusted, and a file or module named in one would be executed: raises `UsageError` for such names.
-    """
-    named = header["model"]
-    if model is not None:
-        return model
-    if not is_registered(named):
-        raise UsageError(
-            f"the certificate is for {visible(named)}, which is not a bundled model",
-            remedy="name the model with --model FILE.py",
-        )
-    return str(named)
 
 
 def _verdict(header: Mapping[str, Any] | None, error: StreamproofError | None, begun: float) -> dict[str, Any]:

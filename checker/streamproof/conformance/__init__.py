@@ -19,6 +19,9 @@ A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`
 `JudgedEvents`. In a test: `assert_conforms`.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from streamproof.base.errors import Loc
 from streamproof.base.reading import why_no_file
 from streamproof.conformance.binding import (
@@ -38,7 +41,6 @@ from streamproof.conformance.binding import (
 )
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
-from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.event_table import json_value, write_parquet
 from streamproof.conformance.events import (
     first_event_fields,
@@ -47,7 +49,6 @@ from streamproof.conformance.events import (
     write_ndjson,
 )
 from streamproof.conformance.history import DrawnAttempt, DrawnEdge, DrawnVertex, JobHistory, Since
-from streamproof.conformance.judging import judge
 from streamproof.conformance.run_verdict import (
     Candidate,
     Followed,
@@ -58,10 +59,32 @@ from streamproof.conformance.run_verdict import (
     RunVerdict,
     Tracked,
 )
-from streamproof.conformance.validation import assert_conforms, validate_paths
-from streamproof.language.declare.spec import compile_model
-from streamproof.language.free.grounding import Rules
 from streamproof.system import BOOL, InputError, Instance, Variable
+
+if TYPE_CHECKING:
+    from streamproof.conformance.event_log import EventLog
+    from streamproof.conformance.judging import judge
+    from streamproof.conformance.validation import assert_conforms, validate_paths
+    from streamproof.language.declare.spec import compile_model
+    from streamproof.language.free.grounding import Rules
+
+_LATER = {
+    "EventLog": "streamproof.conformance.event_log",
+    "judge": "streamproof.conformance.judging",
+    "assert_conforms": "streamproof.conformance.validation",
+    "validate_paths": "streamproof.conformance.validation",
+    "compile_model": "streamproof.language.declare.spec",
+    "Rules": "streamproof.language.free.grounding",
+}
+"""Names that are loaded when they are used: a report, which has no model, needs none of them."""
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return found
+
 
 __all__ = [
     "BOOL",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -9,10 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from streamproof.base.errors import did_you_mean
+from streamproof.base.errors import InputError, did_you_mean
 from streamproof.base.files import plain_name
+from streamproof.base.reading import why_no_file
 from streamproof.base.text import visible
 from streamproof.conformance.binding import Binding, Plan
 from streamproof.conformance.coverage import JudgedEvents
@@ -20,15 +22,48 @@ from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.event_table import write_parquet
 from streamproof.conformance.events import logs_read_once, write_ndjson
+from streamproof.conformance.flink.archives import format_inside, format_of, is_tar, unsupported
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.flink.reader import read_once
 from streamproof.conformance.judging import judge
-from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.entries import BINDINGS, BINDINGS_ON_REQUEST, Entry, every
 from streamproof.language.declare.spec import Spec
 from streamproof.model_registry import find_binding, is_registered
 from streamproof.system import UsageError
+
+_UNPACKED: Final = {"bz2": "compressed by bzip2", "zstd": "compressed by zstd", "xz": "compressed by xz"}
+"""The compressions besides gzip that a reader of archives unpacks itself."""
+_TAR: Final = "a tar archive"
+
+
+def packed_as(file: Path) -> str:
+    """The compression or archive format of a file, as the end of a sentence; empty for plain and gzipped text."""
+    found = format_of(file)
+    found = format_inside(file) if found == "gzip" else found or unsupported(file)
+    return _UNPACKED.get(found, "" if found == "gzip" else found) or (_TAR if is_tar(file) else "")
+
+
+def expect_recorded(path: Path, *, archives: bool = False) -> None:
+    """Raises `InputError` for a path that is neither a folder nor a readable file, and for a pattern without a match.
+    `archives`: the reader unpacks compressed files and archives itself."""
+    text = os.fspath(path)
+    if glob.has_magic(text) and not path.exists():
+        found = [Path(match) for match in sorted(glob.glob(text, recursive=True))]
+        if not found:
+            raise InputError(f"nothing matches the pattern {text}", remedy="name logs, folders of logs, or a pattern")
+    else:
+        found = [path]
+    for file in found:
+        if file.is_dir():
+            continue
+        why = why_no_file(file)
+        if why:
+            raise InputError(f"{file} {why}", remedy="name logs, folders of logs, or a pattern")
+        packed = packed_as(file)
+        if packed and not (archives and packed in (*_UNPACKED.values(), _TAR)):
+            raise InputError(f"{file} is {packed}", remedy="unpack it, and give the files in it")
+
 
 ALL = "all"
 """In place of a model's name: all models."""

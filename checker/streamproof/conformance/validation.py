@@ -1,4 +1,8 @@
-"""Validation of recorded runs: found, judged by one process or several, one verdict for every case."""
+"""Validation of recorded runs: found, judged by one process or several, one verdict for every case.
+
+Of several processes each takes the largest run that is left, so that none remains alone at the end. Archives are unpacked
+once, before. Results are ordered by run, whichever ends first, so that they are those of one process.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from streamproof.base.processes import can_fork
+from streamproof.base.processes import Ended, can_fork, in_processes
 from streamproof.base.reading import with_progress
 from streamproof.conformance.binding import Binding
 from streamproof.conformance.coverage import JudgedEvents
@@ -20,15 +24,52 @@ from streamproof.conformance.found_runs import (
     RunReading,
     ValidationRequest,
     binding_for,
+    expect_recorded,
     found_runs,
     judge_readings,
 )
 from streamproof.conformance.judging import judge
-from streamproof.conformance.packed import expect_recorded
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec
-from streamproof.system import System
+from streamproof.system import StreamproofError, System
+
+Found = tuple[FoundRun, Sequence[RunReading]]
+
+
+def judge_in_processes(
+    found: Sequence[Found], request: ValidationRequest, processes: int, on_progress: Callable[[str], None] | None = None
+) -> Iterator[JudgedRun]:
+    """What was judged of each run, in their order. A process that dies gives its own run the verdict `error`.
+
+    Raises what the first run that cannot be judged raises, whatever it is, after what was judged before it, and
+    `SystemFailure` if no process can be started.
+    """
+
+    def judged(number: int) -> JudgedRun | StreamproofError:
+        run, readings = found[number]
+        try:
+            return judge_readings(readings, request, again=run.again)
+        except StreamproofError as error:
+            return error
+
+    numbers = sorted(range(len(found)), key=lambda number: -found[number][0].size)
+    results: dict[int, JudgedRun | StreamproofError | Ended | None] = {}
+    due = 0
+    for number, result in in_processes(judged, numbers, processes, "validation"):
+        results[number] = result
+        if on_progress is not None:
+            on_progress(f"{due + len(results)} of {len(found)} runs")
+        while due in results:
+            now, (run, readings) = results.pop(due), found[due]
+            if isinstance(now, StreamproofError):
+                raise now
+            if isinstance(now, Ended):
+                reason = f"the process that validated it ended ({now.code}); it may have been out of memory"
+                now = JudgedRun([RunVerdict(run.name, "", "", "error", reason)])
+            yield judge_readings(readings, request, again=run.again) if now is None else now
+            due += 1
+
 
 LARGE = 1 << 20
 """Size of all logs but the largest, in bytes, from which several processes are faster than one."""
@@ -87,7 +128,7 @@ def _judged(
     """What was judged of each run, in their order."""
     processes = min(fitting_workers([run.size for run, _ in found]) if workers is None else workers, len(found))
     if processes > 1 and can_fork():
-        from streamproof.conformance.workers import judge_in_processes
+        from streamproof.conformance.validation import judge_in_processes
 
         yield from judge_in_processes(found, request, processes, on_progress)
         return

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from streamproof.base.errors import Exit, StreamproofError
 from streamproof.base.options import DEFAULTS, SearchOptions
+from streamproof.explicit.exploration import explore, terms_of
+from streamproof.explicit.findings import antecedents
 from streamproof.interrupts import TimeUp, requested
 from streamproof.system import build as b
 from streamproof.system.model import Kind, Property, State, System
@@ -18,7 +20,8 @@ from streamproof.system.verdict import CheckResult, Finding, Verdict, number_of
 from streamproof.transform.scalarise import scalarise
 
 if TYPE_CHECKING:
-    from streamproof.symbolic import Effort, Proof
+    from streamproof.symbolic.proof import Proof
+    from streamproof.symbolic.solver import Effort
 
 QUERY_SECONDS, ANY_QUERY_SECONDS, RANK_QUERY_SECONDS = 60.0, 10.0, 2.0
 """Default time limits of one query, in seconds: of a proof of one instance, for every size, by a ranking function."""
@@ -52,8 +55,6 @@ def seconds_of(given: float | None, usual: float = SECONDS) -> float | None:
 
 def states_worth(system: System) -> int:
     """The largest number of states of a system to explore beside a proof."""
-    from streamproof.explicit.exploration import terms_of
-
     return min(MOST_STATES, 1 + MOST_TERMS // max(1, terms_of(system)))
 
 
@@ -67,8 +68,6 @@ class ExploredStates:
 
     def __call__(self) -> Iterable[State]:
         """The states; empty if the search fails."""
-        from streamproof.explicit import explore
-
         try:
             found = explore(self._system, SearchOptions(properties=(), max_states=states_worth(self._system)))
         except StreamproofError:
@@ -107,9 +106,9 @@ def examined(system: System, result: R, options: SearchOptions = DEFAULTS) -> R:
 
 def _vacuous(system: System, names: list[str], seconds: float) -> dict[str, tuple[bool | None, str]]:
     """For each of these proved properties for which it is known, whether it is vacuous, and why."""
-    from streamproof.explicit import explore
-    from streamproof.explicit.findings import antecedents
-    from streamproof.symbolic import Engine, ReplayFailure, prove
+    from streamproof.symbolic.portfolio import Engine
+    from streamproof.symbolic.proof import prove
+    from streamproof.symbolic.replay import ReplayFailure
 
     known: dict[str, tuple[bool | None, str]] = {}
     for most in (FIRST_STATES, MOST_STATES):
@@ -146,8 +145,9 @@ def _prove(
     on_violation: Callable[[Finding], None] | None = None,
 ) -> Proof:
     """Prove the properties selected by the options; None: all kinds that induction can prove."""
-    from streamproof.symbolic import Engine, prove
     from streamproof.symbolic.liveness import prove_all
+    from streamproof.symbolic.portfolio import Engine
+    from streamproof.symbolic.proof import prove
 
     names = options.properties
     if names is None:

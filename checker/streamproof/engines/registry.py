@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from streamproof import interrupts
 from streamproof.base.errors import UsageError
-from streamproof.base.options import DEFAULTS, SearchOptions
-from streamproof.base.records import dataclass, replace
+from streamproof.base.options import DEFAULTS, SearchOptions, flag_name
+from streamproof.base.records import dataclass, described, replace
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult, Finding
+from streamproof.transform.constraint import within_constraint
 
 if TYPE_CHECKING:
-    from streamproof.explicit import Exploration
+    from streamproof.explicit.exploration import Exploration
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class RegisteredEngine:
         """Raises `UsageError` for an option that this engine does not support."""
         for name in options.given():
             if name not in self.options:
-                flag = "--" + FLAGS.get(name, name).replace("_", "-")
+                _, about = described(SearchOptions).get(name, (None, {"names": ("--property",)}))
+                flag = flag_name(name, about)
                 raise UsageError(f"{self.name} has no {flag}: {REASONS.get(name, self.because)}", remedy="leave it out")
 
     def run(
@@ -60,20 +62,10 @@ class RegisteredEngine:
 
             answer = examined(system, answer, options)
         if system.constraint is not None:
-            from streamproof.transform.constraint import within_constraint
-
             answer = within_constraint(system, answer)
         return replace(answer, interrupted=answer.interrupted or interrupts.requested())
 
 
-FLAGS: Mapping[str, str] = {
-    "time_limit": "timeout",
-    "max_depth": "depth",
-    "properties": "property",
-    "max_k": "k",
-    "query_limit": "query_timeout",
-}
-"""Options with another name on the command line."""
 _WALKS = frozenset({"walks", "steps", "seed", "guided"})
 REASONS: Mapping[str, str] = {
     "max_k": "it is the strength of induction",
@@ -88,7 +80,7 @@ _VISITS = "it visits no states"
 CHECKS: Mapping[str, RegisteredEngine] = {
     engine.name: engine
     for engine in (
-        RegisteredEngine("explicit", "streamproof.explicit:explore", _SEARCH, "it is not a solver"),
+        RegisteredEngine("explicit", "streamproof.explicit.exploration:explore", _SEARCH, "it is not a solver"),
         RegisteredEngine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
     )
 }
@@ -105,6 +97,6 @@ def explored(found: CheckResult) -> Exploration | None:
     """The result of an engine that visits states; None for other engines."""
     if found.counts is None:
         return None
-    from streamproof.explicit import Exploration
+    from streamproof.explicit.exploration import Exploration
 
     return found if isinstance(found, Exploration) else None

@@ -1,5 +1,5 @@
 """`explore`: search all reachable states of a system and decide all properties in one pass, with the tier for its size:
-generated Python for small state spaces, compiled code for large ones. `measured`: largest values in the states found."""
+generated Python for small state spaces, compiled code for large ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 
+from streamproof import version
 from streamproof.base.errors import ModelError, OutOfTime, SystemFailure, TooLarge, UsageError
 from streamproof.base.files import expect_writable, new_folders
 from streamproof.base.options import (
@@ -43,6 +44,7 @@ from streamproof.system.verdict import (
     number_of,
 )
 from streamproof.transform.assume import simplify
+from streamproof.transform.constraint import within_constraint
 from streamproof.transform.flatten import Rewriter
 from streamproof.transform.scalarise import scalarise
 
@@ -116,11 +118,12 @@ def _finished(search: LevelSearch) -> LevelSearch:
 
 
 def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:
-    from streamproof.explicit.reductions.rival import Rival
-    from streamproof.explicit.reductions.search import ReducedSearch
 
     terms = terms_of(task.system)
     roomy = (task.budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES
+    from streamproof.explicit.reductions.rival import Rival
+    from streamproof.explicit.reductions.search import ReducedSearch
+
     rival = None
     if task.budget.options.tier == AUTO and roomy:
         full = replace(task, on_progress=None, after_level=lambda search: early.after_level(search, ReductionPlan()))
@@ -159,10 +162,9 @@ def _compile(task: SearchTask) -> LevelSearch:
     )
     if options.storage is not None:
         from streamproof.explicit.compiled.checkpoint import Checkpoints
-        from streamproof.version import VERSION
 
         resumes = options.resume is not None
-        search.checkpoints = Checkpoints(options.storage, search, VERSION, resume=resumes)
+        search.checkpoints = Checkpoints(options.storage, search, version.VERSION, resume=resumes)
     return search
 
 
@@ -221,6 +223,31 @@ class Exploration(CheckResult):
         if any(reduction.applied for reduction in self.reductions):
             return self.coverage
         return with_conditions(self.coverage, self.search)
+
+    def measured(self, measures: Iterable[Measure]) -> tuple[Measured, ...]:
+        """The largest value of each quantity in the states found.
+
+        A lower bound after an incomplete or reduced search, and where a constraint ends behaviours. After an evaluation error
+        of the model, the states found before it are measured.
+        """
+        rewriter = Rewriter()
+        cut = any(self.counts.outside)
+        exact = self.left_out is None and not cut
+        states = number_of(self.counts.distinct, "reachable state")
+        found: list[Measured] = []
+        for measure in measures:
+            mistakes = [rewriter.scalar(check.condition) for check in measure.checks]
+            wrong = [c.message for c, met in zip(measure.checks, self.search.ever_true(mistakes), strict=True) if met]
+            if wrong:
+                found.append(
+                    Measured(measure.name, measure.doc, None, exact, f"has no value in some state: {wrong[0]}")
+                )
+                continue
+            value = self.search.largest(rewriter.scalar(measure.expr))
+            ended = "a constraint ends behaviours" if cut else "the search left states out"
+            because = f"the largest in {states}" + ("" if exact else f"; lower bound: {ended}")
+            found.append(Measured(measure.name, measure.doc, value, exact, because))
+        return tuple(found)
 
 
 def explore(
@@ -300,8 +327,6 @@ def explore(
         )
         if system.constraint is None:
             return explored
-        from streamproof.transform.constraint import within_constraint
-
         return within_constraint(system, explored)
 
 
@@ -326,27 +351,3 @@ def _counts(search: LevelSearch, system: System) -> Counts:
     if system.constraint is not None:
         outside = search.count(b.not_(b.and_(Rewriter().scalar(c.expr) for c in system.constraint.conjuncts)))
     return Counts(search.known, search.total, len(search.levels), tuple(search.levels), search.queue, degree, outside)
-
-
-def measured(explored: Exploration, measures: Iterable[Measure]) -> tuple[Measured, ...]:
-    """The largest value of each quantity in the states found.
-
-    A lower bound after an incomplete or reduced search, and where a constraint ends behaviours. After an evaluation error of
-    the model, the states found before it are measured.
-    """
-    rewriter = Rewriter()
-    cut = any(explored.counts.outside)
-    exact = explored.left_out is None and not cut
-    states = number_of(explored.counts.distinct, "reachable state")
-    found: list[Measured] = []
-    for measure in measures:
-        mistakes = [rewriter.scalar(check.condition) for check in measure.checks]
-        wrong = [c.message for c, met in zip(measure.checks, explored.search.ever_true(mistakes), strict=True) if met]
-        if wrong:
-            found.append(Measured(measure.name, measure.doc, None, exact, f"has no value in some state: {wrong[0]}"))
-            continue
-        value = explored.search.largest(rewriter.scalar(measure.expr))
-        ended = "a constraint ends behaviours" if cut else "the search left states out"
-        because = f"the largest in {states}" + ("" if exact else f"; lower bound: {ended}")
-        found.append(Measured(measure.name, measure.doc, value, exact, because))
-    return tuple(found)

@@ -16,6 +16,7 @@ from streamproof.base.errors import Loc, TooLarge
 from streamproof.base.options import bytes_about, either
 from streamproof.base.records import dataclass, replace
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, SearchEvent, Stop, ended, undecided
+from streamproof.explicit.witness import Witnesses
 from streamproof.explicit.writer import batches, counter
 from streamproof.interrupts import TimeUp, alarm, limit
 from streamproof.system import build as b
@@ -26,7 +27,6 @@ from streamproof.system.verdict import Condition, Coverage, Finding, Mistake, Ve
 
 if TYPE_CHECKING:
     from streamproof.explicit.liveness.fair_cycles import Temporal
-    from streamproof.explicit.witness import Witnesses
 
 _NO_SECOND_PASS = (Stop.TIME, Stop.MEMORY, Stop.INTERRUPTED)
 """Reasons to stop after which no further pass over the states is made."""
@@ -209,8 +209,6 @@ class _SearchJudge:
     @cached_property
     def witnesses(self) -> Witnesses:
         """For the traces of violations and of reached states."""
-        from streamproof.explicit.witness import Witnesses
-
         search = self.search
         return Witnesses(search.scalarised, search.state, search.parent, self.plan.symmetry, search.instance)
 

@@ -28,6 +28,7 @@ from streamproof.interrupts import abruptly
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode
 from streamproof.system.model import Kind, State, System
+from streamproof.transform.constraint import twofold
 from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
@@ -168,8 +169,6 @@ class Search(LevelSearch):
         np.cumsum(np.frombuffer(degrees, dtype=np.int32), out=offsets[1:])
 
         def evaluate_steps(conditions: Sequence[Expr]) -> Truths:
-            from streamproof.transform.constraint import twofold
-
             both, later = twofold(self.system)
             states = tuple(self.seen)
             pairs = (states[a] + states[b] for a, b in zip(sources(offsets).tolist(), targets, strict=True))

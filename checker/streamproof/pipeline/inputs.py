@@ -18,11 +18,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
+import pyarrow
+import pyarrow.parquet
+
 from streamproof.base.errors import InputError, Loc
 from streamproof.base.options import bytes_text
 from streamproof.base.reading import bounded_lines, expect_unicode, open_regular
 from streamproof.base.records import dataclass
+from streamproof.pipeline.fields import BadRecord
 from streamproof.pipeline.reading import DOCUMENT, Broken, Form, Kind, Piece, Source, objects, opened
+from streamproof.pipeline.records import event_row, verdict_row
 
 _EMPTY = "empty"
 _HEAD = 65536  # bytes looked at before a file is left alone
@@ -257,9 +262,6 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]) -> None:
     """Raises `InputError` if none of the first lines is an event, before workers read the others."""
-    from streamproof.pipeline.fields import BadRecord
-    from streamproof.pipeline.records import event_row
-
     problem = ""
     for record in lines:
         try:
@@ -273,9 +275,6 @@ def _expect_event(path: str, head: bytes, lines: Sequence[dict[str, Any] | None]
 
 def _expect_verdict(source: Source) -> None:
     """Raises `InputError` if none of the first records is a verdict, before Spark starts."""
-    from streamproof.pipeline.fields import BadRecord
-    from streamproof.pipeline.records import verdict_row
-
     problem = ""
     for record in islice(objects(Piece(source, 0, source.extent)), _RECORDS):
         try:
@@ -291,9 +290,6 @@ def _expect_verdict(source: Source) -> None:
 
 
 def _parquet(path: str, size: int) -> Source | Skipped:
-    import pyarrow
-    import pyarrow.parquet
-
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             columns: list[str] = file.schema_arrow.names

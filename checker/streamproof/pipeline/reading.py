@@ -14,6 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, BinaryIO, Literal, cast
 
+import pyarrow
+import pyarrow.parquet
+
 from streamproof.base.reading import BLANK_LINES, LINE, json_problem, open_regular, unique
 from streamproof.base.records import dataclass
 
@@ -197,9 +200,6 @@ def _document(source: Source) -> Iterator[ParsedRecord | Broken]:
 
 
 def _rows(piece: Piece) -> Iterator[ParsedRecord | Broken]:
-    import pyarrow
-    import pyarrow.parquet
-
     wanted = ("run", "trace", "process", "seq", "event", "ts")
     position = 0
     try:

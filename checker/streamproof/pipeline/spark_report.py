@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql import functions as F
 
 from streamproof.base.files import PAGE, PARQUET, Content, Form, expect_writable, write_all
 from streamproof.base.records import dataclass, replace
@@ -19,6 +20,7 @@ from streamproof.pipeline import reading, tables
 from streamproof.pipeline.inputs import Inputs, Skipped, discover
 from streamproof.pipeline.reading import Kind
 from streamproof.pipeline.session import LOCAL, Progress, reporting, spark_failures, spark_session
+from streamproof.pipeline.source import EventSource, VerdictSource
 from streamproof.report.html import render_report
 from streamproof.report.run_details import CheckKey
 
@@ -85,10 +87,6 @@ def _collect(
     spark: SparkSession, found: Inputs, master: str, progress: Progress | None
 ) -> tuple[dict[str, pa.Table], list[Skipped], dict[CheckKey, Any], int]:
     """The tables, the skipped records, and what to draw (see `tables.histories`)."""
-    from pyspark.sql import functions as F
-
-    from streamproof.pipeline.source import EventSource, VerdictSource
-
     spark.dataSource.register(EventSource)
     spark.dataSource.register(VerdictSource)
     cores = spark.sparkContext.defaultParallelism

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
 from streamproof.base.errors import InputError
 from streamproof.pipeline.inputs import Skipped
@@ -78,8 +79,6 @@ _ORDER: dict[str, tuple[str, ...]] = {
 def counted(events: DataFrame) -> DataFrame:
     """The partial counts of `source.EventSource` summed per source, run, trace, process and kind, with their time span;
     `trouble` is the first problem of a source, and `left_out` the number of skipped records."""
-    from pyspark.sql import functions as F
-
     return events.groupBy("source", "run", "named", "trace", "process", "event").agg(
         F.sum("count").alias("count"),
         F.min("first_ts").alias("first_ts"),
@@ -92,8 +91,6 @@ def counted(events: DataFrame) -> DataFrame:
 def left_out(rows: DataFrame, sources: Sequence[Source]) -> list[Skipped]:
     """The skipped records: for each file the first one and the number of others; `rows` have `source`, `trouble` and
     `left_out`."""
-    from pyspark.sql import functions as F
-
     bad = rows.where("trouble IS NOT NULL").groupBy("source")
     found = bad.agg(F.min("trouble").alias("trouble"), F.sum("left_out").alias("left_out")).orderBy("source").collect()
     places = {source.path: source for source in sources}
@@ -118,8 +115,6 @@ def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
 
     `events` are the `counted` ones.
     """
-    from pyspark.sql import functions as F
-
     # Logs that state their run may be many; of those that do not there may be one, parts of one data set excepted.
     suspects = (
         events.where("NOT named")
@@ -141,8 +136,6 @@ def refuse_merged_runs(events: DataFrame, sources: Sequence[Source]) -> None:
 
 def checks(verdicts: DataFrame) -> DataFrame:
     """The verdict records without duplicates. Raises `InputError` if two records contradict each other."""
-    from pyspark.sql import functions as F
-
     same = verdicts.groupBy(*CHECK).agg(
         F.count_distinct("digest").alias("versions"),
         F.min(F.struct("source", "position", "verdict")).alias("a"),
@@ -160,8 +153,6 @@ def checks(verdicts: DataFrame) -> DataFrame:
 
 def tabulate(events: DataFrame, verdicts: DataFrame) -> Mapping[str, DataFrame]:
     """The tables of a report, by name, from `counted` events and `checks`."""
-    from pyspark.sql import functions as F
-
     actions = verdicts.select("run", "model", F.explode("actions").alias("a")).select("run", "model", "a.*")
     recoveries = verdicts.select("run", "trace", F.explode("recoveries").alias("r")).select("run", "trace", "r.*")
     elapsed = F.expr("(unix_micros(recovered) - unix_micros(decided)) / 1e6")
@@ -185,8 +176,6 @@ def tabulate(events: DataFrame, verdicts: DataFrame) -> Mapping[str, DataFrame]:
 
 def histories(verdicts: DataFrame) -> tuple[dict[CheckKey, Any], int]:
     """What to draw of the most interesting verdicts of `checks`, and the number of those of which something can be drawn."""
-    from pyspark.sql import functions as F
-
     drawable = verdicts.where("history IS NOT NULL")
     keys = [row.asDict() for row in drawable.select(*CHECK, "verdict").toLocalIterator()]
     chosen = {check_key(row) for row in most_interesting(keys)}
@@ -204,8 +193,6 @@ def collect(name: str, table: DataFrame) -> pa.Table:
 
 
 def _runs(events: DataFrame, verdicts: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-
     logs = events.groupBy("run", "trace").agg(
         F.sum("count").alias("log_events"),
         F.count_distinct("process").alias("log_processes"),
@@ -232,8 +219,6 @@ def _runs(events: DataFrame, verdicts: DataFrame) -> DataFrame:
 
 
 def _coverage(actions: DataFrame, verdicts: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-
     declared = verdicts.select("model", F.explode("model_actions").alias("action"))
     known = declared.union(actions.select("model", "action")).distinct()
     taken = (
@@ -249,8 +234,6 @@ def _coverage(actions: DataFrame, verdicts: DataFrame) -> DataFrame:
 
 
 def _rejections(verdicts: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-
     first = F.min(F.struct("run", "trace", *(f"rejection.{name}" for name in ("index", "file", "line", "message"))))
     return (
         verdicts.where("verdict = 'rejected'")

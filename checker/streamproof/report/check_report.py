@@ -23,10 +23,14 @@ from streamproof.system.verdict import (
     Verdict,
     overall,
 )
+from streamproof.version import VERSION
 
 SCHEMA = "streamproof.check/1"
 EXPLORED = "explored"
 """The word in place of a verdict where no property was to be checked."""
+
+MISTAKE = "evaluation_error"
+"""The file name of the trace to an evaluation error of the model, in place of a property's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +129,6 @@ class CheckReport:
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON data, schema ``streamproof.check/1``."""
-        from streamproof.version import VERSION
-
         result, counts, seconds = self.result, self.counts, self.result.seconds
         return {
             "schema": SCHEMA,

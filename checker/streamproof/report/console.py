@@ -28,7 +28,6 @@ from streamproof.base.text import (
     wrap,
 )
 from streamproof.report.check_report import EXPLORED, CheckReport, Result
-from streamproof.system.model import Property, System
 from streamproof.system.verdict import (
     WITHIN,
     Condition,
@@ -36,13 +35,12 @@ from streamproof.system.verdict import (
     Coverage,
     Measured,
     Progress,
-    Trace,
     Verdict,
     number_of,
 )
 
 if TYPE_CHECKING:
-    from streamproof.traces.render import About
+    pass
 
 SHORT = 80
 """Length of a reason, in characters, above which further properties with it refer to the first."""
@@ -98,21 +96,6 @@ def print_lines(lines: Iterable[Line], stream: TextIO | None = None) -> None:
 def print_check(report: CheckReport, stream: TextIO | None = None, *, detailed: bool = False) -> None:
     """Write the result of a check: properties, coverage, counts, verdict. `detailed`: see `check_lines`."""
     print_lines(check_lines(report, detailed=detailed), stream)
-
-
-def print_counterexample(
-    system: System,
-    prop: Property | None,
-    trace: Trace,
-    *,
-    about: About | None = None,
-    full: bool = False,
-    stream: TextIO | None = None,
-) -> None:
-    """Write a trace that `traces.replay.verify` has passed; see `traces.render.counterexample`."""
-    from streamproof.traces.render import counterexample
-
-    print_lines(counterexample(system, prop, trace, about=about, full=full), stream)
 
 
 def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:

@@ -13,12 +13,15 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
 from streamproof.base.text import encodable, inner, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.live import Live
-
 REFRESH = 8
 """Frames a second on a terminal."""
 FRAME = 0.05
@@ -77,8 +80,6 @@ class LiveView:
 
     def __enter__(self) -> Self:
         if self.is_live:
-            from rich.live import Live
-
             self._console = _console(self._stream)
             self._streams = sys.stdout, sys.stderr
             sys.stdout, sys.stderr = _Above(self, sys.stdout), _Above(self, sys.stderr)
@@ -156,8 +157,6 @@ class _Above:
 
 
 def _console(stream: TextIO) -> Console:
-    from rich.console import Console
-
     class Plain(Console):
         """A console that never hides the cursor: whatever ends the program, the terminal is as before."""
 
@@ -169,10 +168,6 @@ def _console(stream: TextIO) -> Console:
 
 def frame(snapshot: Mapping[str, Any], height: int) -> RenderableType:
     """One frame of a view that is `height` lines high: the job, a table of its tasks, and the last events."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
     if not snapshot:
         return Text("starting")
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -235,8 +230,6 @@ def _fitting(tasks: Sequence[Mapping[str, Any]], most: int) -> Sequence[Mapping[
 
 
 def _cells(row: Mapping[str, Any]) -> list[Any]:
-    from rich.text import Text
-
     state = row["state"]
     cells = [Text(visible(row["task"])), Text(visible(row["executor"])), Text(visible(state), _STATES.get(state, ""))]
     cells.append(Text(str(row["attempt"])))

@@ -9,6 +9,7 @@ from typing import Any
 from streamproof.base.options import SearchOptions
 from streamproof.base.records import dataclass
 from streamproof.base.text import BLANK, Line, Style, StyledText, aligned, line, parameters_text
+from streamproof.explicit.exploration import explore
 from streamproof.language.declare.spec import Spec
 from streamproof.language.declare.sweeping import Cell, Claim, Column, Comparison, Judgement, Table, UndecidedClaim
 from streamproof.system.verdict import Verdict
@@ -136,9 +137,6 @@ def _answers(
     spec: Spec, parameters: dict[str, Any], columns: list[Column], max_states: int | None
 ) -> tuple[dict[str, Cell], int]:
     """The answers to the questions about one instance of the model, and its number of states."""
-    from streamproof.explicit import explore
-    from streamproof.explicit.exploration import measured
-
     wanted = {column.of for column in columns}
     # Skip properties without a question here, such as refinements.
     spec = replace(spec, properties=tuple(f for f in spec.properties if f.__name__ in wanted))
@@ -148,7 +146,7 @@ def _answers(
     measures = [m for m in spec.measured(None, **parameters) if m.name in wanted]
     unknown = wanted - {*properties, *(m.name for m in measures)}
     assert not unknown, f"{sorted(unknown)} of {system.name} at {parameters}"
-    sizes = {m.name: m for m in measured(explored, measures)}
+    sizes = {m.name: m for m in explored.measured(measures)}
     found: dict[str, Cell] = {}
     for column in columns:
         if column.of in sizes:

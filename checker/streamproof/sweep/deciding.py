@@ -10,6 +10,8 @@ from typing import Any
 from streamproof.base.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
 from streamproof.base.options import SearchOptions
 from streamproof.base.reading import Shape
+from streamproof.explicit.exploration import explore
+from streamproof.explicit.level_search import Stop
 from streamproof.interrupts import limited
 from streamproof.language.lower.model_reader import TERMINATION
 from streamproof.model_registry import Target, find, stated_by
@@ -99,9 +101,6 @@ def _narrowed(target: Target, names: Sequence[str]) -> Target:
 
 
 def _searched(system: System, job: Job) -> Record:
-    from streamproof.explicit import explore
-    from streamproof.explicit.level_search import Stop
-
     names = [p.name for p in system.properties if p.name in job["properties"]]
     record = record_of(job, "decided")
     try:

@@ -20,8 +20,7 @@ from operator import le
 from typing import Any, assert_never, cast
 
 from streamproof.base.errors import ModelError
-from streamproof.symbolic.terms import Terms
-from streamproof.symbolic.theory import Bits, Integers, SolverContext, Term, Theory, interval
+from streamproof.symbolic.theory import Bits, Integers, SolverContext, Term, Terms, Theory, interval
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr

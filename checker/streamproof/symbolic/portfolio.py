@@ -15,8 +15,7 @@ from itertools import count
 from streamproof.base.records import dataclass
 from streamproof.symbolic.attempt import MANY, ProofAttempt
 from streamproof.symbolic.bmc import nothing, so_far
-from streamproof.symbolic.discovery import Discovery, Explored, discover
-from streamproof.symbolic.discovery.discovering import CLOSED
+from streamproof.symbolic.discovery.discovering import CLOSED, Discovery, Explored, discover
 from streamproof.symbolic.discovery.houdini import inductive
 from streamproof.symbolic.discovery.leaf_names import in_terms_of_the_model
 from streamproof.symbolic.discovery.pretty import pretty

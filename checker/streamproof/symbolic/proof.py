@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from streamproof.base.errors import UsageError
 from streamproof.base.options import timely
 from streamproof.base.records import dataclass
-from streamproof.symbolic.discovery import Explored
+from streamproof.symbolic.discovery.discovering import Explored
 from streamproof.symbolic.goals import candid, chosen
 from streamproof.symbolic.induction import Cti
 from streamproof.symbolic.portfolio import Engine, Lemma, Portfolio

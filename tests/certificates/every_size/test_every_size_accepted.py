@@ -20,7 +20,7 @@ from streamproof.any.certify.solvers import Answers
 from streamproof.any.certify.verifier import SolversDisagree
 from streamproof.any.engine import prove_any
 from streamproof.base.errors import Rejected
-from streamproof.explicit import explore
+from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof.system import build as b
 

@@ -353,7 +353,7 @@ def test_what_is_false_at_some_size_has_no_certificate(
 @pytest.mark.parametrize("seed", share([50, 52, 54, 55], 4))
 def test_what_random_models_violate_has_no_certificate(generated: Any, certified: Any, seed: int) -> None:
     """No property that a search of a small size violates, and none of a model with errors, with any of the others as help."""
-    from streamproof.explicit import explore
+    from streamproof.explicit.exploration import explore
     from streamproof.system import Verdict
 
     spec, parametric = generated(seed)

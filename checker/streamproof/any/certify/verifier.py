@@ -85,7 +85,7 @@ def verify_any(
     parametric_of: Callable[[Any], Parametric],
     report: Callable[[str], None],
     *,
-    seconds: float = PATIENCE,
+    seconds: float | None = None,
     solvers: Sequence[str] = ("z3", "cvc5"),
     most: int = MOST_EVIDENCE,
 ) -> Shown:
@@ -106,7 +106,7 @@ def verify_any(
     except Exception as error:  # whatever the error, nothing is proved
         reject(malformed(error))
     texts = [one.text for one in made]
-    solved = [solve(solver, texts, report, seconds) for solver in solvers if present(solver)]
+    solved = [solve(solver, texts, report, seconds or PATIENCE) for solver in solvers if present(solver)]
     done = tuple(replace(one, answers={by.solver: by.answers[at] for by in solved}) for at, one in enumerate(made))
     decide(done)
     lemmas = tuple((claim.name, readable(claim.condition)) for claim in claims[1 + len(header["claims"]) :])

@@ -13,8 +13,7 @@ from streamproof.any.engine.claims import ParametricClaim
 from streamproof.any.engine.laws import EQUAL, LawFinder
 from streamproof.any.engine.local import Local, local
 from streamproof.any.engine.samples import Instantiate, sampled_states
-from streamproof.symbolic.discovery.forms import ONE, Form
-from streamproof.symbolic.discovery.linear import null_space
+from streamproof.symbolic.discovery.linear import ONE, Form, null_space
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.leaves import encode

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from streamproof.any.engine.claims import ParametricClaim
 from streamproof.any.engine.local import Local, forgetting, local, own_index, without
 from streamproof.base.records import dataclass
-from streamproof.symbolic.discovery.forms import ONE, Form, amount, form
 from streamproof.symbolic.discovery.laws import Books, Law
-from streamproof.symbolic.discovery.linear import plus, scaled
+from streamproof.symbolic.discovery.linear import ONE, Form, amount, form, plus, scaled
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr

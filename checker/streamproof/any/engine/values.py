@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass
-from streamproof.symbolic.terms import OPERATORS
-from streamproof.symbolic.theory import Integers, SolverContext, Term
+from streamproof.symbolic.theory import OPERATORS, Integers, SolverContext, Term
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import (

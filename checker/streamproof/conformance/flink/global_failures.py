@@ -1,4 +1,4 @@
-"""Assignment of global failures to jobs, because their log lines name no job.
+"""Failures: their causes, from stack traces, and the jobs of global failures, whose log lines name no job.
 
 The JobMaster's main thread logs the decision and then, if the job is RUNNING, its switch to RESTARTING, with no line of
 this job between them. So a switch without a preceding decision about a task needs a decision about a global failure;
@@ -7,12 +7,51 @@ and the job of a decision is RESTARTING already, or its next line is the switch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Final
+from typing import Any, Final
 
 from streamproof.base.records import dataclass
-from streamproof.conformance.flink.drafts import Draft
+from streamproof.conformance.flink.identifiers import PARTITION_TEXT
+from streamproof.conformance.flink.run import Draft
+
+# The first line of a trace needs a package or a typical name; otherwise any text before a colon would match.
+_THROWABLE: Final = re.compile(
+    r"(?:Caused by: (?P<cause>[\w$.]+)|(?P<first>(?:[\w$]+\.)+[\w$]+|[\w$]+(?:Exception|Error)))(?:: (?P<text>.*))?"
+)
+_NAMES_PARTITION: Final = ("PartitionNotFoundException", "PartitionConnectionException", "DataConsumptionException")
+_PARTITION: Final = re.compile(PARTITION_TEXT)
+
+
+def read_causes(head: str | None, detail: Sequence[str]) -> dict[str, Any]:
+    """Arguments of a failure event from its stack trace.
+
+    `head` is the exception named in the message itself, if any; `detail` are the lines that follow. The result has
+    `cause` (first exception with its text), `causes` (the classes of the chain, outermost first) and, if an exception
+    names a partition, `partition`, `dataset`, `pnum` and `producer`. It is empty without an exception.
+    """
+    lines = ([head] if head else []) + [line for line in detail if not line.startswith(("\t", " "))]
+    causes: list[str] = []
+    args: dict[str, Any] = {}
+    for line in lines:
+        found = _THROWABLE.fullmatch(line)
+        if found is None or (causes and not found["cause"]):
+            continue
+        if not causes:
+            args["cause"] = line
+        name = found["cause"] or found["first"]
+        causes.append(name)
+        if "partition" not in args and name.rpartition(".")[2] in _NAMES_PARTITION:
+            named = _PARTITION.search(found["text"] or "")
+            if named:
+                dataset, _, rest = named[0].partition("#")
+                number, _, producer = rest.partition("@")
+                args |= {"partition": named[0], "dataset": dataset, "pnum": int(number), "producer": producer}
+    if causes:
+        args["causes"] = causes
+    return args
+
 
 _DECISION: Final = "failover.global.restart"
 _REPORT: Final = "failover.global"

@@ -20,14 +20,15 @@ from dataclasses import replace
 from typing import Final
 
 from streamproof.base.errors import InputError
-from streamproof.conformance.flink.evidence import GraphEvidence, gather
 from streamproof.conformance.flink.graph import (
     Dataset,
     Edge,
+    GraphEvidence,
     JobGraph,
     Pattern,
     Vertex,
     gaps,
+    gather,
     producers_of,
     same_connections,
 )

@@ -3,18 +3,199 @@
 A record is a head and the lines up to the next head: a stack trace, a table of slots. Damage is never fatal.
 Untrustworthy data (bytes that are not text, zeros left by a crash, a truncated line) becomes a `Problem` with file and
 line, and reading continues after it.
+
+The layout of a head is recognised from the line itself, because a log often comes without its configuration: dates with
+`-` or `/`, or no date; a blank or `T` before the time; `,` or `.` before the fraction, or no fraction; a zone or none;
+thread before or after the level; diagnostic context (`%x`, `%X`, `%X{flink-job-id}`) anywhere; packages in full,
+abbreviated or omitted; `-`, `:` or nothing before the message; colours.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
+from streamproof.base.records import dataclass
 from streamproof.conformance.flink.collectors import COLOUR
-from streamproof.conformance.flink.log_lines import Head, read_head, second_head, starts_like_head, unescaped
+
+_LEVELS: Final = "TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL"
+_DATE: Final = r"\d{4}[-/]\d\d[-/]\d\d"
+_TIME: Final = (
+    rf"\[?(?:(?P<date>{_DATE}|\d\d/\d\d/\d\d)[ T])?(?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{{1,9}}))?"
+    rf"(?P<zone> ?(?:[+-]\d\d(?::?\d\d)?|(?!(?:{_LEVELS})\b)[A-Z]{{1,5}}(?:[+-]\d\d(?::?\d\d)?)?)(?=[\s\]]))?\]?"
+)
+# Brackets, braces, or a bare job id: the diagnostic context, or the thread, in which a user's task name may stand.
+# A name may hold brackets itself, so before the logger they may nest, and some may be open. What repeats gives nothing
+# back where nothing after it could take it: on hostile lines the search stays short.
+_NESTING: Final = (
+    r"(?:\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]|\[(?:[^\]]*+\]){1,4}?"
+    r"|\{(?:[^{}]++|\{[^{}]*+\})*+\}|\{(?:[^}]*+\}){1,4}?|[0-9a-f]{32})"
+)
+_PLAIN: Final = r"(?:\[[^\]]*+\]|\{[^}]*+\}|[0-9a-f]{32})"
+_UP_TO_LOGGER: Final = (
+    rf"{_TIME}(?P<before>.{{0,600}}?)[\s\[](?P<level>{_LEVELS})(?: *+\]\s++|\s++)(?P<between>(?:{_NESTING}\s++){{0,2}})"
+    r"(?P<logger>[A-Za-z_$][\w$./-]*+)"
+)
+_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN})*+)\s*+(?:(?<= )-|:) ")
+# Without a mark before the message, more lines look like heads, so this form is tried last.
+_BARE_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN}(?=\s))*+)\s++")
+_LONGEST: Final = 2048
+"""Maximum number of characters of a line before its message."""
+_DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
+# `%X{flink-job-id}` gives the job alone, `%X` every entry of the context with its key.
+_JOB: Final = re.compile(r"(?:.*\bflink-job-id=|(?=[\w-]*job)[\w-]++[=:] ?)?([0-9a-f]{32})(?:, .*)?")
+_STAMP: Final = re.compile(
+    rf"(?:({_DATE})[T ])?(\d\d:\d\d:\d\d)(?:[.,](\d{{1,9}}))?(Z| ?(?:UTC|GMT)| ?[+-]\d\d(?::?\d\d)?)?(?: ?\[[\w/+-]+\])?$"
+)
+_SEPARATORS: Final = re.compile(r"[\s\x1f]")
+_LINE_ENDS: Final = re.compile(r"[\r\n\0\x1f]")
+_ENTITIES: Final = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+_ENTITY: Final = re.compile("|".join(_ENTITIES))
+_MARK: Final = "\x1f"
+_TRANSLATED: Final = re.compile(rf"([^ ]*) ([^ ]*) ([^ {_MARK}]*) {_MARK}([^{_MARK}]*){_MARK}([0-9a-f]*){_MARK} - ")
+"""A head that was translated from a layout of another kind, by `as_line`."""
+_LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The parsed head of a record.
+
+    `ts` is ISO-8601 text, in milliseconds unless the layout stops at seconds, without a date if the layout has none.
+    `logger` is the last part of the logger's name and `flink` whether its package is Flink's; `job` is the job in the
+    diagnostic context.
+    """
+
+    ts: str
+    level: str
+    logger: str
+    flink: bool
+    message: str
+    thread: str | None
+    job: str | None
+
+
+def read_head(line: str) -> Head | None:
+    """The head in `line`, or None if it is not a head."""
+    if _MARK in line and (translated := _TRANSLATED.match(line)):
+        ts, level, logger, thread, job = translated.groups()
+        message = unescaped(line[translated.end() :].partition("\n")[0])
+        flink = logger.startswith(("org.apache.flink.", "o.a.f."))
+        return Head(ts, level, logger.rpartition(".")[2], flink, message, thread or None, job or None)
+    found = _HEAD.match(line, 0, _LONGEST) or _BARE_HEAD.match(line, 0, _LONGEST)
+    if found is None:
+        return None
+    date, clock, fraction, zone, before, level, between, logger, after = found.groups()
+    message = unescaped(line[found.end() :].partition("\n")[0])
+    thread, job = _context(before, between, after) if before or between or after.strip() != "[]" else (None, None)
+    if message.startswith(("[", "{")):
+        # A context before the message: no message of Flink begins in this way.
+        leading = _LEADING.match(message)
+        inside = ((leading[1] or leading[2] or "") if leading else "-").strip()
+        own = _JOB.fullmatch(inside)
+        if leading and (own or not inside):
+            message = message[leading.end() :]
+            job = job or (own[1] if own else None)
+    ts = _time(date, clock, fraction, zone)
+    flink = logger.startswith(("org.apache.flink.", "o.a.f."))
+    return Head(ts, level, logger.rpartition(".")[2], flink, message, thread and unescaped(thread), job)
+
+
+def as_line(ts: str, level: str, logger: str, thread: str, job: str, message: str) -> str:
+    """A record of a layout of another kind as a line that `read_head` reads; the message may have further lines.
+
+    `ts` is ISO-8601 text with at most nanoseconds, `job` the job in the diagnostic context or empty.
+    """
+    found = _STAMP.match(ts)
+    ts = "" if found is None else _time(*found.groups())
+    words = (_SEPARATORS.sub("?", word) for word in (level, logger))
+    text = message.replace("\r\n", "\n").replace("\0", "\ufffd")
+    return f"{ts} {' '.join(words)} {_MARK}{_LINE_ENDS.sub('?', thread)}{_MARK}{job}{_MARK} - {text}"
+
+
+def is_translated(line: str) -> bool:
+    """Whether a line has the form of `as_line`."""
+    return _MARK in line and _TRANSLATED.match(line) is not None
+
+
+def unescaped(text: str) -> str:
+    """A text with HTML entities decoded: some log viewers and stores escape lines, once or repeatedly."""
+    while "&" in text and (less := _ENTITY.sub(lambda found: _ENTITIES[found[0]], text)) != text:
+        text = less
+    return text
+
+
+def starts_like_head(line: str) -> bool:
+    """Whether a line begins with date and time, as heads do and other lines hardly ever."""
+    return _DATED.match(line) is not None
+
+
+def second_head(line: str) -> Head | None:
+    """A second head inside a head's line: the first record was truncated, as when a process is killed while it writes."""
+    if is_translated(line):
+        return None
+    place = line.find(line[:11], 11)
+    return read_head(line[place:]) if place > 0 else None
+
+
+def _time(date: str | None, clock: str, fraction: str | None, zone: str | None) -> str:
+    """A time in ISO-8601 form, in milliseconds."""
+    millis = f".{fraction:0<3.3}" if fraction else ""
+    return f"{_day(date) if date else ''}{clock}{millis}{_offset(zone) if zone else ''}"
+
+
+@lru_cache(maxsize=64)
+def _day(date: str) -> str:
+    date = date.replace("/", "-")
+    return f"{date if len(date) == 10 else f'20{date}'}T"
+
+
+@lru_cache(maxsize=64)
+def _offset(zone: str) -> str:
+    """A zone in ISO-8601 form. Names of zones are ambiguous and omitted."""
+    zone = zone.strip()
+    if zone in ("Z", "UTC", "GMT"):
+        return "Z"
+    found = re.search(r"([+-]\d\d):?(\d\d)?$", zone)
+    return f"{found[1]}:{found[2] or '00'}" if found else ""
+
+
+@lru_cache(maxsize=8192)
+def _context(before: str, between: str, after: str) -> tuple[str | None, str | None]:
+    """Thread and job beside level and logger. The thread is before the logger."""
+    thread = job = None
+    for part in (before, between, after):
+        for group in _groups(part):
+            found = _JOB.fullmatch(group)
+            if found:
+                job = job or found[1]
+            elif thread is None and part is not after and "=" not in group.partition(" ")[0]:
+                thread = group
+    return thread, job
+
+
+def _groups(text: str) -> Iterator[str]:
+    """The contents of the outermost brackets, and the words between them, without empty ones."""
+    depth, start = 0, 0
+    for place, char in enumerate(text):
+        if char in "[{":
+            if depth == 0:
+                yield from text[start:place].split()
+                start = place + 1
+            depth += 1
+        elif char in "]}" and depth:
+            depth -= 1
+            if depth == 0:
+                if inside := text[start:place].strip():
+                    yield inside
+                start = place + 1
+    yield from text[start:].split()
+
 
 LONGEST: Final = 1 << 20  # bytes of one line; Flink's longest are some kilobytes
 _DETAIL: Final = 2000  # lines kept under one head

@@ -36,7 +36,7 @@ from streamproof.conformance.flink.archives import (
     unsupported,
 )
 from streamproof.conformance.flink.collectors import origins_of
-from streamproof.conformance.flink.copies import find_copies
+from streamproof.conformance.flink.delivery import find_copies
 from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layout_of
 from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, time_of
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order

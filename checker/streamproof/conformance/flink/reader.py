@@ -18,7 +18,6 @@ from streamproof.base.reading import read_regular
 from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.archives import real
-from streamproof.conformance.flink.causes import read_causes
 from streamproof.conformance.flink.delivery import (
     MISPLACED,
     SAMPLED,
@@ -28,7 +27,7 @@ from streamproof.conformance.flink.delivery import (
     lacking,
     misplaced,
 )
-from streamproof.conformance.flink.drafts import Draft
+from streamproof.conformance.flink.global_failures import read_causes
 from streamproof.conformance.flink.identifiers import HEX
 from streamproof.conformance.flink.joins import resolve
 from streamproof.conformance.flink.log_records import Clock, Problem, Problems, Record, read_records
@@ -44,7 +43,7 @@ from streamproof.conformance.flink.logfiles import (
 )
 from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.rest import find_rest
-from streamproof.conformance.flink.run import FlinkRun, Process, Role
+from streamproof.conformance.flink.run import Draft, FlinkRun, Process, Role
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _START: Final = "Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "

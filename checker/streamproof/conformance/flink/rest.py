@@ -28,8 +28,7 @@ from streamproof.conformance.flink.graph import (
     same_connections,
 )
 from streamproof.conformance.flink.identifiers import HEX
-from streamproof.conformance.flink.log_lines import unescaped
-from streamproof.conformance.flink.log_records import Problem
+from streamproof.conformance.flink.log_records import Problem, unescaped
 
 _REMEDY: Final = (
     "give the REST API's answer to /jobs/JOB (it has `jid`, `vertices` and `plan`) or to /jobs/JOB/plan, or the job's "

@@ -1,4 +1,4 @@
-"""A recorded run of Flink: its events, its processes, and the unreadable parts of its logs."""
+"""A recorded run of Flink: its events, also as drafts before their jobs are known, its processes, the unreadable parts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,28 @@ from dataclasses import field
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from streamproof.base.errors import Loc
 from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.log_records import Problem
+
+
+@dataclass(slots=True)
+class Draft:
+    """An event without its job. `job` is an identifier in its diagnostic context, `thread` the thread's name."""
+
+    process: str
+    seq: int
+    family: str
+    args: dict[str, Any]
+    ts: str
+    job: str | None
+    thread: str | None
+    file: str
+    line: int
+
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 """The role of a process. A mini cluster has both in one process."""

@@ -22,6 +22,7 @@ from streamproof.explicit.native_code import Module, build
 from streamproof.explicit.state_graph import StateGraph, Truths, sources
 from streamproof.system.expr import Expr
 from streamproof.system.model import System
+from streamproof.transform.constraint import twofold
 
 CHUNK = 1 << 16
 """Number of states whose conditions are evaluated at a time."""
@@ -208,8 +209,6 @@ def _evaluate(search: Expanded, conditions: Sequence[Expr]) -> Truths:
 def _evaluate_steps(
     search: Expanded, conditions: Sequence[Expr], before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]
 ) -> Truths:
-    from streamproof.transform.constraint import twofold
-
     layout, width = search.layout, search.layout.words
     words = np.frombuffer(search.worker.table.stored(0, 0, search.known), dtype=np.uint64).reshape(search.known, width)
     both, later = twofold(search.system)

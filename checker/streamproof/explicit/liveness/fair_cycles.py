@@ -34,6 +34,7 @@ from streamproof.explicit.liveness.fair_graph import (
     TemporalAnswer,
     without_stutter,
 )
+from streamproof.explicit.liveness.step_monitors import StepMonitors
 from streamproof.explicit.liveness.tableau import triggers
 from streamproof.explicit.state_graph import StateGraph
 from streamproof.interrupts import TimeUp, alarm
@@ -372,8 +373,6 @@ class Temporal:
 
     def _monitored(self, prop: Property, formula: Formula) -> Finding:
         """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""
-        from streamproof.explicit.liveness.step_monitors import StepMonitors
-
         search = self._search
         monitors = StepMonitors(search.system, self._checker.graph, formula)
         states = 0

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from streamproof.explicit.level_search import PARTIAL_ORDER, SYMMETRY, ReductionPlan
+from streamproof.explicit.reductions.automorphism import Asymmetric, verify
+from streamproof.explicit.reductions.images import liveness
+from streamproof.explicit.reductions.stubborn import stubborn_sets
+from streamproof.explicit.reductions.symmetry import Symmetry, TooManyRenamings
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Reduction
 from streamproof.transform.scalarise import Scalarised
@@ -36,9 +40,6 @@ def plan(
 def _symmetry(
     scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction]
 ) -> Symmetry | None:
-    from streamproof.explicit.reductions.automorphism import Asymmetric, verify
-    from streamproof.explicit.reductions.symmetry import Symmetry, TooManyRenamings
-
     endless = [p.name for p in properties if p.kind not in SAFETY]
     if endless:
         because = f"{endless[0]} is about endless behaviours; leave it out, with --property, to reduce for the others"
@@ -56,9 +57,6 @@ def _symmetry(
 def _stubborn(
     scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction]
 ) -> StubbornSets | None:
-    from streamproof.explicit.reductions.images import liveness
-    from streamproof.explicit.reductions.stubborn import stubborn_sets
-
     ordered = [p.name for p in properties if p.kind not in (*SAFETY, Kind.TERMINATION)]
     if ordered:
         because = f"{ordered[0]} depends on the order of steps; leave it out, with --property, to reduce for the others"

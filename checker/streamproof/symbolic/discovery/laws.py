@@ -13,8 +13,18 @@ from fractions import Fraction
 
 from streamproof.base.records import dataclass
 from streamproof.symbolic.discovery.cases import cases
-from streamproof.symbolic.discovery.forms import ONE, Form, amount, as_term, features, form
-from streamproof.symbolic.discovery.linear import VectorSpan, null_space, plus, scaled
+from streamproof.symbolic.discovery.linear import (
+    ONE,
+    Form,
+    VectorSpan,
+    amount,
+    as_term,
+    features,
+    form,
+    null_space,
+    plus,
+    scaled,
+)
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, combinations
 
-from streamproof.symbolic.discovery.forms import ONE, as_term, features, form
-from streamproof.symbolic.discovery.linear import Number, null_space, plus
+from streamproof.symbolic.discovery.linear import ONE, Number, as_term, features, form, null_space, plus
 from streamproof.symbolic.discovery.samples import Samples
 from streamproof.system import build as b
 from streamproof.system import expr as e

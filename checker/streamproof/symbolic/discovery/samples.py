@@ -8,8 +8,7 @@ from operator import and_
 from typing import Any
 
 from streamproof.symbolic.cubes import Cube, cube_of
-from streamproof.symbolic.discovery.forms import ONE
-from streamproof.symbolic.discovery.linear import Number
+from streamproof.symbolic.discovery.linear import ONE, Number
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.interpreter import Interpreter

@@ -1,17 +1,18 @@
-"""Output of confirmed traces: written as ITF and text, printed on the console."""
+"""Confirmed traces: written as ITF and text, printed on the console."""
 
 from __future__ import annotations
 
 from typing import TextIO
 
+from streamproof.base.files import Folder
 from streamproof.base.records import dataclass, replace
-from streamproof.cli.outputs import MISTAKE, Folder
 from streamproof.exchange.itf.writing import itf_text
+from streamproof.report.check_report import MISTAKE
+from streamproof.report.console import print_lines
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Finding, Mistake, Trace
-from streamproof.traces.confirming import confirm_finding
-from streamproof.traces.render import About, render_text
-from streamproof.traces.replay import replay
+from streamproof.traces.render import About, counterexample, render_text
+from streamproof.traces.replay import confirm_finding, replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,6 @@ class Evidence:
 
     def show(self, stream: TextIO, *, file: str | None, full: bool) -> None:
         """Print the trace."""
-        from streamproof.report.console import print_counterexample
-
         about = replace(self.about, file=file or "")
         print_counterexample(self.system, self.prop, self.trace, about=about, full=full, stream=stream)
 
@@ -69,3 +68,16 @@ def behaviour(system: System, mistake: Mistake, engine: str, reproduce: str, *, 
     replay(system, mistake.trace)
     about = About(f"{engine} engine", shortest=shortest, replayed=True, reproduce=reproduce, error=mistake.error)
     return Evidence(MISTAKE, system, mistake.trace, None, about)
+
+
+def print_counterexample(
+    system: System,
+    prop: Property | None,
+    trace: Trace,
+    *,
+    about: About | None = None,
+    full: bool = False,
+    stream: TextIO | None = None,
+) -> None:
+    """Write a trace that `traces.replay.verify` has passed; see `traces.render.counterexample`."""
+    print_lines(counterexample(system, prop, trace, about=about, full=full), stream)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from streamproof.base.errors import ModelError
-from streamproof.cli.outputs import Folder
+from streamproof.base.files import Folder
+from streamproof.base.options import memory_of_machine
+from streamproof.explicit.level_search import processors
+from streamproof.sweep.deciding import Job, Record
+from streamproof.sweep.executing import decide_locally, decide_on_spark
+from streamproof.sweep.kept import keeping, kept_text, read_kept, source_of
+from streamproof.sweep.plan import SweepPlan, SweepPoint
 from streamproof.version import VERSION
-
-if TYPE_CHECKING:
-    from streamproof.sweep.deciding import Job, Record
-    from streamproof.sweep.plan import SweepPlan, SweepPoint
 
 MEMORY_SHARE = 0.8
 POINTS = "points.ndjson"
@@ -46,11 +48,6 @@ class SweepRun:
 
     def explore(self, stream: TextIO, *, again: bool) -> None:
         """Decide the points without record, stage by stage; Ctrl-C ends the run with the records found so far."""
-        from streamproof.base.options import memory_of_machine
-        from streamproof.explicit.level_search import processors
-        from streamproof.sweep.executing import decide_locally, decide_on_spark
-        from streamproof.sweep.kept import keeping, kept_text, read_kept, source_of
-
         about = {"model": self.plan.target.name, "version": VERSION}
         path = self.folder.path / POINTS
         kept, why = ({}, "") if again else read_kept(path, about)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from streamproof.base.files import PARQUET, RUN_LOG, RUN_PART, Form, expect_writable, remove
+from streamproof.conformance.event_table import write_parquet
+from streamproof.conformance.events import read_events
 
 NDJSON, TABLE = ".ndjson", ".parquet"
 """Suffixes of the two forms of a log."""
@@ -34,9 +36,6 @@ def in_parquet(log: Path) -> None:
     A last line without an end is left out, as its readers do. Raises `InputError` for a log that is damaged otherwise, and
     `SystemFailure` if the file cannot be written; then the log stays.
     """
-    from streamproof.conformance.event_table import write_parquet
-    from streamproof.conformance.events import read_events
-
     events = read_events(log, without_torn_line=True)
     write_parquet((replace(event, file=None, line=None) for event in events), log.with_suffix(TABLE))
     remove(log, form_of_log(log))

@@ -1,4 +1,4 @@
-"""Tables of known defects: one TOML file per defect, in a folder or in a package registered under ``streamproof.bugbenches``.
+"""Known defects before and after their fix: one TOML file each, in a folder or a package registered under `GROUP`.
 
 A file names a model, a property, the variant that violates it (``[buggy]``, with the steps of the shortest counterexample)
 and the variant or model for which it holds (``[fixed]``, with the number of reachable states at the stated parameters).
@@ -6,6 +6,7 @@ and the variant or model for which it holds (``[fixed]``, with the number of rea
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from importlib.util import find_spec
@@ -14,10 +15,14 @@ from typing import Any
 
 from streamproof import entries
 from streamproof.base.errors import InputError, SystemFailure, UsageError
+from streamproof.base.options import SearchOptions
 from streamproof.base.reading import expect_file, read_text
 from streamproof.base.records import dataclass
+from streamproof.engines.registry import CHECKS
 from streamproof.model_registry import unknown
 from streamproof.selection import Selection, select
+from streamproof.system.model import parameter_json
+from streamproof.system.verdict import Finding, Verdict
 
 GROUP = "streamproof.bugbenches"
 """The entry-point group in which packages register folders of defects: each entry is a package."""
@@ -129,3 +134,72 @@ def _expect_keys(
 
 def _bad(path: Path, why: str) -> InputError:
     return InputError(f"{path}: {why}", remedy="write the file as docs/bugbench.md describes")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The finding for one side of a defect. `states`: reachable states. `seconds`: with reading the model."""
+
+    finding: Finding
+    states: int
+    seconds: float
+
+    @property
+    def steps(self) -> int | None:
+        """The length of the counterexample."""
+        return None if self.finding.trace is None else len(self.finding.trace.steps)
+
+
+def decided(side: Side) -> Outcome:
+    """The finding for a side, by exhaustive search. Raises `KeyboardInterrupt`, and as the engine."""
+    begun = time.perf_counter()
+    found = CHECKS["explicit"].run(side.selection.system(), SearchOptions(side.selection.properties))
+    if found.interrupted:
+        raise KeyboardInterrupt
+    states = 0 if found.counts is None else found.counts.distinct
+    return Outcome(found.findings[0], states, time.perf_counter() - begun)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One defect with its two outcomes."""
+
+    defect: Defect
+    buggy: Outcome
+    fixed: Outcome
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The differences from the file of the defect."""
+        buggy, fixed = self.defect.buggy.expected, self.defect.fixed.expected
+        differences = (
+            ("before the fix: verdict", self.buggy.finding.text(), Verdict.VIOLATED.value),
+            ("before the fix: steps", self.buggy.steps, buggy),
+            ("after the fix: verdict", self.fixed.finding.text(), Verdict.HOLDS.value),
+            ("after the fix: states", self.fixed.states, fixed),
+        )
+        return tuple(f"{what} {found}, expected {wanted}" for what, found, wanted in differences if found != wanted)
+
+    def document(self) -> dict[str, Any]:
+        """The JSON of the row."""
+        defect = self.defect
+        return {
+            "ticket": defect.ticket,
+            "title": defect.title,
+            "model": defect.model,
+            "property": defect.property,
+            "buggy": {**_document(defect.buggy, self.buggy), "steps": self.buggy.steps},
+            "fixed": {**_document(defect.fixed, self.fixed), "covered": self.fixed.finding.because},
+            "problems": list(self.problems),
+        }
+
+
+def _document(side: Side, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "variant": side.selection.variant,
+        "parameters": {name: parameter_json(value) for name, value in side.selection.parameters.items()},
+        "verdict": outcome.finding.text(),
+        "states": outcome.states,
+        "seconds": round(outcome.seconds, 3),
+        "command": side.selection.command("check"),
+    }
