@@ -205,8 +205,7 @@ class _Stores:
         counted = 0 if subparts > MOST_SUBPARTITIONS else subparts
         name = f"partition {first.args['pnum']} of {key[1][:8]} of attempt {key[2][-12:]}"
         reads = sum(e.event in ("part.request", "part.reqlocal", "net.partreq", "part.view") for e in lines)
-        # A power of two, so that partitions share machines.
-        system = partition_system(blocking, counted, 1 << reads.bit_length())
+        system = partition_system(blocking, counted, _room(reads))
         reading = _Reading(self, process, blocking, counted, tuple(lines))
         wording = PartitionExplainer(name)
         observations = delivered(ways.begun(filter(None, map(reading.observation, range(len(lines)))), ways.RUNNING))
@@ -339,6 +338,11 @@ class _Reading:
         )
 
 
+def _room(most: int) -> int:
+    """A bound that many behaviours share, and so their machine: a power of two."""
+    return 1 << max(5, most.bit_length())
+
+
 def _size(request: Event) -> int:
     """The number of subpartitions that a line asks for."""
     return 1 if "sub" in request.args else int(request.args["to"] - request.args["from"]) + 1
@@ -413,7 +417,7 @@ def _connections(run: FlinkRun, job: str) -> Iterator[Task]:
         observations = delivered(_connection(e) for e in own)
         wording = PartitionExplainer(f"TaskManager {tm}")
         if names - {"rm.register"}:
-            yield Task(job, connection_system(losses), (Stream(observations),), explainer=wording)
+            yield Task(job, connection_system(_room(losses)), (Stream(observations),), explainer=wording)
 
 
 _NAMING = frozenset({"rm.register", "rm.slotregister", "rm.close", "jm.disconnect"})
