@@ -27,7 +27,7 @@ OVERRIDDEN: dict[type[Model], tuple[str | None, set[str]]] = {
     recorded_machine.RecordedGates: ("caching", set()),
 }
 """Of each machine: the variant of the model that it is, and the rules that are stronger."""
-SIZES: tuple[tuple[type[Model], dict[str, int], int], ...] = (
+SIZES: tuple[tuple[type[Model], dict[str, Any], int], ...] = (
     (recorded_machine.RecordedBlocking, {}, 68_784),
     (recorded_machine.RecordedPipelined, {}, 109_464),
     (recorded_machine.RecordedOutput, {}, 1_686),
@@ -143,7 +143,7 @@ def test_the_followed_machine_is_the_model_or_a_variant(machine: type[Model]) ->
 
 
 @pytest.mark.parametrize(("machine", "size", "states"), share(SIZES, 3), ids=str)
-def test_every_step_is_a_step_of_the_model(machine: type[Model], size: dict[str, int], states: int) -> None:
+def test_every_step_is_a_step_of_the_model(machine: type[Model], size: dict[str, Any], states: int) -> None:
     """Without what was added, in every reachable state: the rules that are overridden are stronger, and no action is added
     that changes a variable of the model."""
     result = explore(Spec(machine, properties=(same_as(OVERRIDDEN[machine][0]),)).system(**size))
