@@ -14,6 +14,7 @@ from streamproof.any.engine import prove_any
 from streamproof.any.readings import ReadingsDiffer, candidates, compare_readings
 from streamproof.base.errors import Exit
 from streamproof.language.lower.constants import integers_in
+from streamproof.model_registry import find
 
 HEAD = """
 import collections, contextlib, copy, dataclasses, functools, json, math, operator, struct
@@ -425,3 +426,26 @@ def test_a_helper_that_reads_the_model_before_setup_has_ended_is_lowered(tmp_pat
     more = "\n    def told(self):\n        return self.late\n"
     end = ("self.late = self.n", "self.most = self.told()", "self.pair = (self.told(), 0)")
     assert proved(read(tmp_path, SET_UP % lines(*end) + more), "n") == ("inside",)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameter", "term"),
+    [
+        ("failover", "failures", "restarting of Array("),
+        ("failover", "losses", "restarting of Array("),
+        ("cyclic", "records", "a Queue of capacity records + 1 is unbounded"),
+        ("slots", "deaths", "available of Set("),
+        ("slots", "gang", "available of Set("),
+        ("slots", "slots", "range(0, 2 * slots) has no length"),
+        ("partition_lifecycle", "failures", "to_executor of Array([(0, 0)], Queue("),
+        ("partition_lifecycle", "jobs", "a loop over Range(0, jobs - 1), which has any number of elements"),
+        ("lifecycle_failover", "executors", "a local list or dict changes while a loop runs over it"),
+        ("region_slots", "instances", "'raise' is not part of the language"),
+    ],
+)
+def test_bundled_models_are_refused_at_the_term_of_their_page(model: str, parameter: str, term: str) -> None:
+    """What no proof for every size supports is named, and not a detail of the Python that leads to it."""
+    with pytest.raises(StreamproofError) as caught:
+        find(model).parametric(None, {}, (parameter,))
+    assert caught.value.message.startswith(term)
+    assert caught.value.loc is not None

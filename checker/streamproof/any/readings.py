@@ -19,6 +19,7 @@ from streamproof.any.engine.equality import difference
 from streamproof.base.errors import EvaluationError, Exit, Loc, StreamproofError
 from streamproof.base.records import dataclass, replace
 from streamproof.base.text import parameters_text
+from streamproof.language.declare.declarations import class_place
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec, compile_unbounded
 from streamproof.language.lower.constants import integers_in
@@ -155,9 +156,10 @@ def compare_readings(
         (compared if one.refusal is None else refused).append(values)
     if not compared:
         why = "each is too large" if refusal is None else refusal.one_line
+        cls = spec.model.variants.get(variant or "", spec.model)
         raise NothingCompared(
             f"nothing is proved: no instance could be compared, of {len(tried)} values of the free parameters ({why})",
-            loc=None if refusal is None else refusal.loc,
+            loc=(None if refusal is None else refusal.loc) or class_place(cls),
             remedy="declare limits, so that small values have an instance, or use streamproof check at one size",
         )
     return GroundingReport(tuple(compared), runs, tuple(left_out), tuple(refused))

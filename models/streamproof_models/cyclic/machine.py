@@ -142,7 +142,7 @@ class Cyclic(Model):
     def feedback_edge(self, variant=None, most=None):
         """The feedback edge, or one of its variants."""
         settings = {"buffers": self.buffers, "rounds": self.rounds, "spilling": self.spilling}
-        return FeedbackEdge.build(variant, most=most or self.most, **settings)
+        return FeedbackEdge.build(variant, most=self.most if most is None else most, **settings)
 
     # --- the choice of the entry
 

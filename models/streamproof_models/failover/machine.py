@@ -124,7 +124,7 @@ def grouped_by(
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Regions -> the partitions to which `regions` assigns them."""
     by = [(regions[p], p) for p in partitions]
-    return grouped((key for key, _ in by), by)
+    return grouped([key for key, _ in by], by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Failover(BatchJob):
         """The tasks that may fail of themselves."""
         self.missable = self.reads
         """Task -> the partitions that it may miss."""
-        read = {r: dict.fromkeys(p for t in tasks for p in self.reads[t]) for r, tasks in self.regions.items()}
+        read = {r: {p: None for t in tasks for p in self.reads[t]} for r, tasks in self.regions.items()}
         self.released_with = {r: grouped_by(self.consuming_regions, parts) for r, parts in read.items()}
         """Region -> the partitions that it reads, by all the regions that read them."""
         self.consumed_groups = self._consumed_groups()
@@ -193,7 +193,7 @@ class Failover(BatchJob):
     def _consumed_groups(self) -> tuple[ConsumedGroup, ...]:
         read = self.consuming_regions
         others = {p: tuple(sorted(r for r in read[p] if r != at)) for p, at in self.producing_region.items()}
-        groups = grouped_by(others, (p for p in others if others[p]))
+        groups = grouped_by(others, [p for p, readers in others.items() if len(readers) > 0])
         return tuple(
             ConsumedGroup(tuple((self.producing_region[p], p) for p in parts), consumers)
             for consumers, parts in groups.items()

@@ -232,6 +232,8 @@ class Model:
             raise UsageError(f"{cls.title()} has no variant {variant!r}", remedy=f"its variants: {known}")
         kind = cls if variant is None else cls.variants[variant]
         if isinstance(kind.setup, types.FunctionType) and unsteady(kind.setup, kind.__mro__):
+            if (own := watch()) is not None:
+                own.compared.add(kind)
             known_values = {name: value for name, value in parameters.items() if type(value) is not SymbolicInt}
             if len({_shown(kind(**known_values)) for _ in range(READ_DRAWN)}) > 1:
                 raise ModelError(

@@ -51,6 +51,8 @@ class ParameterWatch:
         self.refused: list[StreamproofError] = []
         self.in_python = False
         """Whether ordinary Python of the user is running."""
+        self.compared: set[type] = set()
+        """Models whose ``setup()`` uses random numbers or a clock; it is called many times, with the same result."""
         self._attributes: dict[int, tuple[object, set[str]]] = {}
 
     def mark(self, owner: object, name: str) -> None:

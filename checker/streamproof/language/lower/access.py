@@ -100,17 +100,20 @@ def mutation(what: str, loc: Loc) -> ModelError:
     )
 
 
-def refuse(function: Any, call: ast.Call, loc: Loc) -> None:
-    """Raises `ModelError` if calling `function`, written as `call`, has side effects or is not deterministic."""
+def refuse(function: Any, call: ast.Call, loc: Loc, *, draws: bool) -> None:
+    """Raises `ModelError` if calling `function`, written as `call`, has side effects or is not deterministic.
+
+    `draws`: random numbers and clocks are permitted, because the results are compared."""
     owner, name = getattr(function, "__self__", None), called(function)
     if isinstance(owner, MUTABLE) and name in CHANGES:
         raise mutation(text(call), loc)
     modules = {getattr(function, "__module__", None), type(owner).__module__ if owner is not None else None}
     modules |= {owner.__name__} if isinstance(owner, types.ModuleType) else set()
-    if function in EFFECTFUL or {str(m).split(".")[0] for m in modules} & EFFECTS:
+    effects = EFFECTS - UNSTEADY if draws else EFFECTS
+    if function in EFFECTFUL or {str(m).split(".")[0] for m in modules} & effects:
         raise ModelError(f"{name}() has effects, or answers differently each time", loc=loc, remedy=REMEDY)
     plain = function.__func__ if isinstance(function, types.MethodType) else function
-    if isinstance(plain, types.FunctionType):
+    if isinstance(plain, types.FunctionType) and not draws:
         module = unsteady(plain, type(owner).__mro__)
         if module:
             raise ModelError(

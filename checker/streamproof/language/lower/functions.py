@@ -251,7 +251,7 @@ def _applied(
         if isinstance(node.func, ast.Attribute) and not node.args:
             wanted = f"write {ast.unparse(node.func)} without parentheses"
         raise ModelError(f"{describe(function)} is not a function", loc=loc, remedy=wanted)
-    access.refuse(function, node, loc)
+    access.refuse(function, node, loc, draws=_is_compared(ev))
     python = isinstance(function, types.FunctionType | types.MethodType)
     owner = getattr(function, "__self__", None)
     undecided: StreamproofError | None = None
@@ -327,6 +327,12 @@ def _is_own(function: Any) -> bool:
     home = vars(sys.modules[plain.__module__]) if plain.__module__ in sys.modules else {}
     found = home.get(plain.__name__) is plain if isinstance(plain, type) else home is plain.__globals__
     return found and str(home["__name__"]).startswith("streamproof.language.declare.")
+
+
+def _is_compared(ev: Evaluator) -> bool:
+    """Whether a ``setup()`` is being lowered whose results are compared."""
+    own = watch()
+    return own is not None and ev.context.attributes is not None and type(ev.context.attributes[0]) in own.compared
 
 
 def _has_changed(ev: Evaluator, values: Iterable[Term]) -> bool:
