@@ -45,6 +45,8 @@ COUNTS = {
     "literal-pseudocode": (74, 90, 16),
     "lost-executors": (4245, 7786, 34),
     "flink": (8874, 17097, 46),
+    "eager-deployment": (11118, 26873, 35),
+    "kept-results": (1361, 2473, 27),
 }
 """Distinct states, generated states and depth of the machine and each variant at its default parameters."""
 

@@ -178,3 +178,26 @@ class NoFenceEager(NoFence, EagerScheduling, variant="no-fence-eager"):
     """With eager scheduling, the missing fence shows on a task that waits for a second input."""
 
     topology: str = "join"
+
+
+class EagerDeployment(Failover, variant="eager-deployment"):
+    """A region is scheduled with the producers of its inputs, and awaits them."""
+
+    def is_ready(self, s, tasks):
+        """Whether tasks are to be scheduled, and the producers of their inputs are at work or have finished for good."""
+        created = all(s.status[t] == "CREATED" for t in tasks)
+        return created and all(
+            s.status[p] in self.active or self.has_finished(s, p) for t in tasks for p in self.upstream[t]
+        )
+
+    def notices(self, s, t, p):
+        """As in the machine, unless the producer is at work."""
+        return super().notices(s, t, p) and s.status[self.partitions[p]] not in self.active
+
+
+class KeptResults(Failover, variant="kept-results"):
+    """Results are kept until the job is over, whoever has read them."""
+
+    def releasable(self, p):
+        """In no state."""
+        return ()

@@ -15,9 +15,11 @@ from streamproof_models.failover.literal import LiteralPseudocode  # noqa: F401
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.variants import (  # noqa: F401  (declaring a variant registers it)
     AttemptReuse,
+    EagerDeployment,
     EagerScheduling,
     EarlyRelease,
     Individual,
+    KeptResults,
     MergeWithinLogicalRegionOnly,
     NoDownstreamRestart,
     NoFence,
@@ -154,6 +156,8 @@ SPEC = Spec(
         "no-topological-order": {"inputs_exist": "violated", "survives": "violated"},
         "unnoticed-loss": {"complete_result": "violated", "consistent_result": "violated"},
         "eager-scheduling": {},
+        "eager-deployment": {"inputs_exist": "violated"},
+        "kept-results": {},
         "no-fence-eager": {"consistent_result": "violated", "survives": "violated"},
         "lost-executors": {},
         "literal-pseudocode": {"termination": "violated"},

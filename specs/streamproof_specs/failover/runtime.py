@@ -27,6 +27,7 @@ from streamproof.conformance import (
 )
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.variants import EagerDeployment
 from streamproof_specs.runtime.logs import JobMasterLogs, jobs
 from streamproof_specs.runtime.sessions import reused_attempts
 
@@ -41,34 +42,25 @@ def kept(graph: JobGraph) -> frozenset[str]:
 
 
 class RuntimeJob(Failover):
-    """The machine for the job of a log."""
+    """The machine for the job of a log, whose regions are scheduled when their inputs are there."""
 
     name = "failover"
 
-    def __init__(self, graph: JobGraph, eager: bool, **given: Any) -> None:
-        self._graph, self._eager = graph, eager
+    def __init__(self, graph: JobGraph, **given: Any) -> None:
+        self._graph = graph
         super().__init__(**given)
 
     def job_graph(self) -> JobGraph:
         """The recorded one."""
         return self._graph
 
-    def setup(self) -> None:
-        """Partitions of caching exchanges are kept until the job is over."""
-        super().setup()
-        held = kept(self._graph)
-        for region, groups in self.released_with.items():
-            released = {by: tuple(p for p in parts if p not in held) for by, parts in groups.items()}
-            self.released_with[region] = {by: parts for by, parts in released.items() if parts}
+    def releasable(self, p: Any) -> Any:
+        """Partitions of caching exchanges are kept until the job is over, as in the variant `kept-results`."""
+        return () if p in kept(self._graph) else super().releasable(p)
 
-    def is_ready(self, s: Any, tasks: Any) -> Any:
-        """Eagerly: the producers of the inputs are at work, or have finished for good."""
-        if not self._eager:
-            return super().is_ready(s, tasks)
-        created = all(s.status[t] == "CREATED" for t in tasks)
-        return created and all(
-            s.status[p] in self.active or self.has_finished(s, p) for t in tasks for p in self.upstream[t]
-        )
+
+class EagerRuntimeJob(RuntimeJob, EagerDeployment):
+    """The machine for the job of a log, whose regions are scheduled with the producers of their inputs."""
 
 
 class RuntimeFailover(JobMasterLogs):
@@ -104,7 +96,8 @@ def _case(started: Event, followed: Sequence[Event]) -> Unit:
 
 @lru_cache(maxsize=64)
 def _machine(graph: JobGraph, eager: bool, failures: int, losses: int, decisions: int) -> tuple[RuntimeJob, System]:
-    model = RuntimeJob(graph, eager, failures=failures, losses=losses, restarts=decisions)
+    kind: type[RuntimeJob] = EagerRuntimeJob if eager else RuntimeJob
+    model = kind(graph, failures=failures, losses=losses, restarts=decisions)
     return model, compile_model(model, without_properties=True)
 
 
