@@ -70,10 +70,15 @@ def relation_of(system: System, model: str) -> Relation:
     return relation_to(machine, model)
 
 
-@lru_cache(maxsize=256)
 def relation_to(machine: type[Model], model: str) -> Relation:
     """The relation of a machine to a registered model, or its variant that is nearest, or else to another model that the
     machine is; without such a model, to itself."""
+    kind: Any = machine  # for mypy, a `type[Model]` is not hashable
+    return _nearest(kind, model)
+
+
+@lru_cache(maxsize=256)
+def _nearest(machine: type[Any], model: str) -> Relation:
     if not is_registered(model):
         return relation(machine, machine)
     models = [find(name).spec.model for name in (model, machine.title()) if is_registered(name)]
