@@ -20,6 +20,7 @@ COUNTS = {
     "zero-exclusive-reading": (500, 1141, 29),
     "zero-exclusive-silent": (4, 5, 3),
     "any-backlog": (8473, 51467, 29),
+    "runtime": (182961, 1028195, 37),
     "no-credit": (1785, 8895, 19),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted at."""

@@ -79,6 +79,7 @@ SPEC = Spec(
         "zero-exclusive": {"isolation": "violated"},
         "zero-exclusive-silent": {"deadlock": "violated", "consumed": "violated", "isolation": "violated"},
         "any-backlog": {"returned": "violated"},
+        "runtime": {"conservation": "violated", "within_limit": "violated", "returned": "violated"},
         "no-credit": {"conservation": "violated", "no_overflow": "violated", "isolation": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks

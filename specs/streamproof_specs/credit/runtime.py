@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from streamproof import WEAK, Array, Queue, Range, State, System, action, require
+from streamproof import System
 from streamproof.conformance import (
     Constraint,
     Event,
@@ -30,7 +30,7 @@ from streamproof.conformance import (
     Unit,
     compile_model,
 )
-from streamproof_models.credit.machine import Credit
+from streamproof_models.credit.variants import AtTheReceiver
 from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.subtasks import Subtasks
 from streamproof_models.scopes.text import parse
@@ -53,53 +53,11 @@ CONSUMED = ("record_received", "baton_received", "barrier_received")
 """Events of the subtask itself with which it takes a buffer; END is taken with `channel_released`."""
 
 
-class RecordedCredit(Credit):
-    """The machine for a recorded gate: backlogs travel with the buffers, and a channel is released by its receiver alone.
-
-    A released channel has delivered END: nothing may arrive on it.
-    """
+class RecordedCredit(AtTheReceiver):
+    """The machine for a recorded gate. A released channel has delivered END: nothing may arrive on it."""
 
     name = "credit"
-    limits: ClassVar = {**Credit.limits, "exclusive": (0, MOST)}
-
-    def state(self):
-        """Also the backlogs on their way: with buffers, and announced by senders without credit."""
-        channel, backlog = range(self.channels), Range(0, self.depth)
-        sent = Array(channel, Queue(backlog, capacity=self.most() + 1))
-        # Credits do not bound announcements; each follows a buffer that has been produced.
-        announced = Array(channel, Queue(backlog, capacity=self.depth))
-        return State(**dict(super().state().items()), sent_backlog=sent, announced_backlog=announced)
-
-    def send(self, s, c):
-        """With the backlog that stays behind."""
-        super().send(s, c)
-        s.sent_backlog[c].push(s.buffers_in_backlog[c])
-
-    def announce_backlog(self, s, c):
-        """The receiver learns of it later."""
-        require(s.buffers_in_backlog[c] > 0 and s.num_credits_available[c] == 0)
-        require(len(s.announced_backlog[c]) < self.depth)
-        s.announced_backlog[c].push(s.buffers_in_backlog[c])
-
-    @action(c="channels", fairness=WEAK)
-    def receive_backlog(self, s, c):
-        """An announced backlog arrives."""
-        require(len(s.announced_backlog[c]) > 0)
-        s.sender_backlog[c] = s.announced_backlog[c].head
-        s.announced_backlog[c].pop()
-
-    def receive(self, s, c):
-        """With the backlog at the time of sending."""
-        require(s.consumer[c] != "GONE" and len(s.sent_backlog[c]) > 0)
-        super().receive(s, c)
-        s.sender_backlog[c] = s.sent_backlog[c].head
-        s.sent_backlog[c].pop()
-
-    def release(self, s, c):
-        """Its floating buffers return to the pool."""
-        require(s.consumer[c] != "GONE" and s.received_buffers[c] == 0)
-        s.consumer[c] = "GONE"
-        self.return_floating_buffers(s, c, s.floating_buffers[c])
+    limits: ClassVar = {**AtTheReceiver.limits, "exclusive": (0, MOST)}
 
 
 @lru_cache(maxsize=256)
