@@ -496,4 +496,4 @@ class Many(Model):
     )
     done = streamproof("prove", "many.py", "--any", "n")
     assert (done.code, done.out) == (160, "")
-    assert "many.py:3: nothing is proved: no instance could be compared, of" in done.err
+    assert "many.py:8: nothing is proved: no instance could be compared, of" in done.err

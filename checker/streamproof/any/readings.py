@@ -19,7 +19,6 @@ from streamproof.any.engine.equality import difference
 from streamproof.base.errors import EvaluationError, Exit, Loc, StreamproofError
 from streamproof.base.records import dataclass, replace
 from streamproof.base.text import parameters_text
-from streamproof.language.declare.declarations import class_place
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec, compile_unbounded
 from streamproof.language.lower.constants import integers_in
@@ -156,13 +155,24 @@ def compare_readings(
         (compared if one.refusal is None else refused).append(values)
     if not compared:
         why = "each is too large" if refusal is None else refusal.one_line
-        cls = spec.model.variants.get(variant or "", spec.model)
         raise NothingCompared(
             f"nothing is proved: no instance could be compared, of {len(tried)} values of the free parameters ({why})",
-            loc=(None if refusal is None else refusal.loc) or class_place(cls),
+            loc=(None if refusal is None else refusal.loc) or _heaviest(parametric, tried[0]),
             remedy="declare limits, so that small values have an instance, or use streamproof check at one size",
         )
     return GroundingReport(tuple(compared), runs, tuple(left_out), tuple(refused))
+
+
+def _heaviest(parametric: Parametric, values: Mapping[str, int]) -> Loc | None:
+    """The position of the variable, action or property with the most terms."""
+    system = parametric.system
+    bare = replace(system, variables=(), actions=(), properties=(), lemmas=())
+    parts = [
+        *((replace(bare, variables=(v,)), v.loc) for v in system.variables),
+        *((replace(bare, actions=(a,)), a.loc) for a in system.actions),
+        *((replace(bare, properties=(p,)), p.loc) for p in (*system.properties, *system.lemmas)),
+    ]
+    return max(parts, key=lambda part: weight(replace(parametric, system=part[0]), values))[1]
 
 
 class _ReadingComparison:
