@@ -19,6 +19,7 @@ PAGES = {
     "credit_channel": "how-to-validate-flink-credit.md",
     "checkpoint_views": "protocols/checkpoints.md",
     "credit_connection": "protocols/credit.md",
+    "loop_head": "protocols/cyclic.md",
     "credit_flush": "protocols/credit.md",
     "credit_locks": "protocols/credit.md",
     "cyclic_counts": "protocols/cyclic.md",

@@ -135,6 +135,7 @@ class Head:
         if self.policy != "any":
             other = any(self.ready(c, kind) for c in (self.forward if is_feedback else self.feedback))
             check(not other or self.prefers_feedback() == is_feedback, f"{self.policy} takes the other input")
+        check(self.over or (channel, kind) not in self.batons, "the same baton waits for other channels")
         queue.pop(0)
         if is_feedback and self.spilling:
             check(self.memory[channel] > 0, "it is on disk")

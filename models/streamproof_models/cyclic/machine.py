@@ -27,6 +27,7 @@ from streamproof import STRONG, WEAK, Model, Parts, Range, State, action, each, 
 from streamproof_models.cyclic.feedback import FeedbackEdge
 from streamproof_models.cyclic.operators import Entry, Operator
 from streamproof_models.cyclic.parts import KINDS, Channel, Source
+from streamproof_models.cyclic.rules import EntryRules
 
 FEEDBACK = ("bounded", "spilling")
 POLICIES = (
@@ -39,7 +40,7 @@ POLICIES = (
 )
 
 
-class Cyclic(Model):
+class Cyclic(EntryRules, Model):
     """Flow control in a loop of operators with a feedback edge."""
 
     name = "cyclic"
@@ -154,7 +155,7 @@ class Cyclic(Model):
     @action(kind=KINDS)
     def prefer_forward(self, s, kind):
         """The entry may read its forward input."""
-        require(not self.ready(s) or not self.prefers_feedback(s))
+        require(self.may_read_forward(s, kind))
         s.forward_wait = 0
         if self.back.waiting(s.back) > 0:
             s.feedback_wait = min(s.feedback_wait + 1, self.watch)
@@ -164,7 +165,7 @@ class Cyclic(Model):
     @action(kind=KINDS)
     def prefer_feedback(self, s, kind):
         """The entry may read the feedback edge."""
-        require(len(s.channel[0].items) == 0 or self.prefers_feedback(s))
+        require(self.may_read_feedback(s, kind))
         s.feedback_wait = 0
         if len(s.channel[0].items) > 0:
             s.forward_wait = min(s.forward_wait + 1, self.watch)
@@ -173,17 +174,23 @@ class Cyclic(Model):
         elif self.watch and self.checkpointing(s):
             s.logged = min(s.logged + 1, self.watch)
 
-    def ready(self, s):
+    def feedback_waits(self, s, kind):
         """Whether the feedback edge has an item visible to the entry."""
         if self.policy == "feedback-first-in-memory":
             return len(s.back.memory) > 0
         return self.back.waiting(s.back) > 0
 
-    def prefers_feedback(self, s):
-        """Whether the entry reads the feedback edge first."""
-        turn = s.operator[0].last_read == "FORWARD"
-        utilised = self.back.waiting(s.back) >= self.buffers
-        return preferred(self.policy, utilised, turn)
+    def forward_waits(self, s, kind):
+        """Whether the forward input has an item."""
+        return len(s.channel[0].items) != 0
+
+    def is_utilised(self, s):
+        """Whether as many items wait on the feedback edge as it has buffers."""
+        return self.back.waiting(s.back) >= self.buffers
+
+    def last_read(self, s):
+        """The input that the entry has read last."""
+        return s.operator[0].last_read
 
     def checkpointing(self, s):
         """Whether a barrier is in the loop, so that records from the feedback edge are logged."""
@@ -191,15 +198,3 @@ class Cyclic(Model):
         return any(operator.task == "BARRIER" for operator in s.operator) or any(
             item.kind == "BARRIER" for queue in queues for item in queue
         )
-
-
-def preferred(policy, utilised, turn):
-    """Whether a policy reads the feedback edge first: its buffers may be in use, and it may be its turn."""
-    return {
-        "feedback-first": True,
-        "feedback-first-in-memory": True,
-        "feedback-first-when-utilised": utilised or turn,
-        "forward-first-until-utilised": utilised,
-        "fair": turn,
-        "forward-first": False,
-    }[policy]

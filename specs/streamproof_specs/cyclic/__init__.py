@@ -1,1 +1,1 @@
-"""Properties and claims of flow control in loops; `runtime/` follows the loop heads of the runtime's logs."""
+"""Properties of flow control in loops; `head.py` has those of a loop head, which `runtime/` follows in the runtime's logs."""

@@ -1,1 +1,1 @@
-"""Loop heads in the runtime's logs: `binding.py` reads the events, `recorded_machine.py` is the machine."""
+"""Loop heads in the runtime's logs: `binding.py` follows their events through `loop_head`."""

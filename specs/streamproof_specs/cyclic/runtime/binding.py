@@ -1,7 +1,7 @@
 """The binding of the runtime's event logs to flow control in loops: each loop head of an attempt is one behaviour.
 
 The head's own events are in the order of its log, which is the order in which it saw its inputs. Records of others for a
-feedback channel precede their arrival. The head and its feedback channels are the machine of `recorded_machine`.
+feedback channel precede their arrival. The machine is `loop_head`: the head and its feedback channels.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from streamproof import System
 from streamproof.conformance import (
     Constraint,
     Event,
@@ -27,15 +28,16 @@ from streamproof.conformance import (
     Stream,
     Task,
     Unit,
+    compile_model,
     may_have_event,
 )
 from streamproof_models.baton.machine import Routes
+from streamproof_models.cyclic.head import ANY, END, RECORD, LoopHead
 from streamproof_models.cyclic.machine import POLICIES
 from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.text import parse
 from streamproof_specs.baton.runtime import EMITS, graph_of
 from streamproof_specs.cyclic.properties import SPEC
-from streamproof_specs.cyclic.runtime.recorded_machine import ANY, END, RECORD, ROOM, machine
 from streamproof_specs.runtime.logs import (
     JOBMASTER,
     RuntimeLogs,
@@ -49,7 +51,16 @@ from streamproof_specs.runtime.logs import (
 
 MOST = 100_000
 """Largest number of items of a channel, and of its buffers."""
+ROOM = 64
+"""Smallest bound on the items of a channel: most heads of a kind have one machine."""
 OPENED, ARRIVED, READ_BACK = "loop_opened", "feedback_received", "spill_read"
+TAKEN = ("record_received", "baton_received", "channel_released")
+
+
+@lru_cache(maxsize=256)
+def machine(**settings: Any) -> System:
+    """The machine of a head."""
+    return compile_model(LoopHead(**settings), without_properties=True)
 
 
 @lru_cache(maxsize=64)
@@ -152,6 +163,8 @@ class HeadReading:
         name, _, attempt = opened.trace.rpartition("#")
         self._title = f"loop head {opened.process}, attempt {attempt} of {name}"
         self.own: list[Event] = []
+        self._taken = Counter[str]()
+        """How many items of each feedback channel the head has taken, so far as its events are read."""
         self._writers: dict[str, deque[tuple[Event, Counter[str]]]] = {channel: deque() for channel in feedback}
         self.events: list[Event] = []
         """Its events and those of its writers, in the order in which they are followed, once `unit` has been called."""
@@ -256,22 +269,24 @@ class HeadReading:
     def _observed(self, event: Event, moves: Sequence[Move]) -> Observation:
         before, after = [], []
         channel = _channel(event)
+        due = self._taken[channel]
+        self._taken[channel] += event.event in TAKEN
         if channel in self.feedback and self._spilling:
             if event.event in ("record_received", "baton_received"):
-                before.append(self._is_due(event, channel))
+                before.append(self._is_due(event, due))
             else:
-                after += [*self._places(event, channel)]
+                after += [*self._places(event, channel, self._taken[channel])]
         return Observation(replace(event, trace=self.trace), (tuple(moves),), tuple(after), tuple(before))
 
-    def _is_due(self, event: Event, channel: str) -> Constraint:
+    def _is_due(self, event: Event, due: int) -> Constraint:
         """The items of a channel are taken in the order of their arrival."""
-        recorded, at = event.args.get("number"), self.feedback[channel]
+        recorded = event.args.get("number")
         return Constraint(
-            lambda look: f"item {look('taken', at)} of {channel} is due, and the log takes {recorded}",
-            lambda look: type(recorded) is int and look("taken", at) == recorded,
+            f"item {due} of {_channel(event)} is due, and the log takes {recorded}",
+            lambda look: type(recorded) is int and recorded == due,
         )
 
-    def _places(self, event: Event, channel: str) -> Iterator[Constraint]:
+    def _places(self, event: Event, channel: str, taken: int) -> Iterator[Constraint]:
         """What is in memory and on disk, and which items moved there."""
         at = self.feedback[channel]
         state = dict(event.state or {})
@@ -293,7 +308,7 @@ class HeadReading:
         yield from (equal(name, recorded) for name, recorded in sorted(state.items()))
 
         def numbers(look: StateReader) -> list[int]:
-            end = look("taken", at) + place(look, "memory")
+            end = taken + place(look, "memory")
             if event.event == READ_BACK:
                 return [*range(end - len(event.args["numbers"]), end)]
             return [end + place(look, "disk") - 1]

@@ -1,0 +1,246 @@
+"""The machine that follows loop heads is `loop_head`, and each step of `cyclic` is, at its entry, a sequence of its steps.
+
+A rule of either that never applies is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import changed_logs
+import streamproof_models.cyclic.head_variants
+import streamproof_models.cyclic.variants  # noqa: F401  (declaring a variant registers it)
+from changed_logs import records_of
+from runtime_runs import example
+from shares import share
+from streamproof import System, require
+from streamproof.conformance import StateReader, compile_model
+from streamproof.language.declare.primitives import MARK
+from streamproof.system import Instance, build
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Conjunct
+from streamproof_models.cyclic.feedback import FeedbackEdge
+from streamproof_models.cyclic.head import LoopHead
+from streamproof_models.cyclic.machine import FEEDBACK, POLICIES, Cyclic
+from streamproof_models.cyclic.rules import EntryRules
+from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.variants.loop_variants import loop_rules
+from streamproof_specs.cyclic.runtime import binding
+
+Move = tuple[str, dict[str, Any]]
+
+
+def sequence(name: str, args: dict[str, Any], before: StateReader, after: StateReader) -> Iterator[Move]:
+    """The steps of `loop_head` that a step of `cyclic` is."""
+    kind = {"kind": {"RECORD": "record"}.get(args.get("kind", ""), "BARRIER")}
+    match name:
+        case "offer":
+            yield "offer", {"c": 0}
+        case "trigger":
+            yield "trigger", {"c": 0, "kind": "BARRIER"}
+        case "back.read_back":
+            yield "read_back", {"c": 1}
+        case "read_forward":
+            yield "read_forward", {"c": 0, **kind}
+        case "read_feedback":
+            yield "read_feedback", {"c": 1, **kind}
+        case "send_back":
+            if args["kind"] == "RECORD":
+                yield "send_on", {"c": 1}
+            yield "send_back", {"c": 1, **kind}
+    if after("operator[0].task") == "IDLE":
+        match before("operator[0].task"):
+            case "SEND":
+                yield "send", {}
+            case "LEAVE":
+                yield "leave", {}
+
+
+def seen(cyclic: StateReader) -> tuple[Any, ...]:
+    """What `loop_head` has of a state of `cyclic`."""
+    word = {"RECORD": "record", "BARRIER": "BARRIER"}
+    memory, disk = (
+        tuple((word[kind], 0, number) for kind, _, number in cyclic(f"back.{place}")) for place in ("memory", "disk")
+    )
+    return (
+        tuple(word[kind] for kind, _ in cyclic("channel[0].items")),
+        (memory, disk, cyclic("back.written"), cyclic("back.due")),
+        0,
+        int(cyclic("operator[0].task") in ("SEND", "LEAVE")),
+        cyclic("operator[0].last_read"),
+    )
+
+
+@dataclass
+class Relation:
+    """What a comparison of the two models finds."""
+
+    taken: set[str] = field(default_factory=set)
+    """Actions of `cyclic` that were taken."""
+    matched: set[str] = field(default_factory=set)
+    """Actions of `loop_head` that they are."""
+    wrong: list[str] = field(default_factory=list)
+    """Steps of `cyclic` that are no sequence of steps of `loop_head`."""
+
+
+def related(cyclic: System, head: System) -> Relation:
+    """Follows every behaviour of `cyclic` in `loop_head`."""
+    fine, coarse, found = Interpreter(cyclic), Interpreter(head), Relation()
+    (nothing,) = coarse.initial_states()
+    frontier = [(state, nothing) for state in fine.initial_states()]
+    known = {*frontier}
+    moves: dict[Any, dict[tuple[Any, ...], Any]] = {}
+    while frontier and not found.wrong:
+        state, view = frontier.pop()
+        before = StateReader(cyclic, state)
+        for step in fine.steps(state):
+            name, after, at = step.instance.action, StateReader(cyclic, step.state), view
+            found.taken.add(name)
+            for move, args in sequence(name, dict(step.instance.args), before, after):
+                if at not in moves:
+                    moves[at] = {(s.instance.action, *sorted(s.instance.args)): s.state for s in coarse.steps(at)}
+                to = moves[at].get((move, *sorted(args.items())))
+                if to is None:
+                    found.wrong.append(f"{name}: {move}({args}) is disabled in {at}")
+                    break
+                at = to
+                found.matched.add(move)
+            else:
+                look = StateReader(head, at)
+                own = look("input", 0), look("back", 1), look("written", 1), look("held"), look("last_read")
+                if own != seen(after):
+                    found.wrong.append(f"{name} leads to {step.state}, and to {at}")
+            if (step.state, at) not in known:
+                known.add((step.state, at))
+                frontier.append((step.state, at))
+    return found
+
+
+def is_complete(cyclic: System, head: System) -> bool:
+    """Whether every rule of both takes part, and nothing contradicts; without a disk, nothing is read back."""
+    found = related(cyclic, head)
+    unused = (
+        {"complete"} if cyclic.parameters["feedback"] == "spilling" else {"complete", "back.read_back", "read_back"}
+    )
+    actions = {a.name for a in cyclic.actions} - unused, {a.name for a in head.actions} - unused
+    return not found.wrong and (found.taken, found.matched) == actions
+
+
+def cyclic_of(variant: str | None = None, **parameters: Any) -> System:
+    """`cyclic` with one buffer."""
+    return compile_model(Cyclic.build(variant, **{"buffers": 1, "records": 2, **parameters}))
+
+
+def head_of(cyclic: System, variant: str | None = None) -> System:
+    """`loop_head` with the same policy and feedback edge, which holds one record and does not wait for another barrier."""
+    known = cyclic.parameters
+    settings = {"buffers": known["buffers"], "most": int(known["records"]) + int(known["barriers"])}
+    spilling = known["feedback"] == "spilling"
+    barriers = '{"BARRIER": []}'
+    return compile_model(
+        LoopHead.build(variant, policy=known["policy"], spilling=spilling, batons=barriers, holds=1, **settings)
+    )
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK)
+@pytest.mark.parametrize("policy", share(POLICIES, 3))
+def test_every_step_of_a_loop_is_a_sequence_of_steps_of_its_head(policy: str, feedback: str) -> None:
+    """In all reachable states, for every policy; every action of both takes part."""
+    for operators in (1, 2):
+        cyclic = cyclic_of(policy=policy, feedback=feedback, operators=operators, strong=True)
+        assert is_complete(cyclic, head_of(cyclic)), operators
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("feedback", FEEDBACK)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_larger_loops_are_sequences_too(policy: str, feedback: str) -> None:
+    """With more records, buffers, barriers, rounds and operators."""
+    for more in ({"records": 3}, {"buffers": 2, "records": 3}, {"barriers": 2}, {"rounds": 2}, {"operators": 3}):
+        cyclic = cyclic_of(policy=policy, feedback=feedback, **more)
+        assert is_complete(cyclic, head_of(cyclic)), more
+
+
+def test_a_loop_with_another_policy_is_none() -> None:
+    """A head with one policy does not follow loops with another one, but for the two that differ in what is on disk."""
+    weaker = ("feedback-first", "feedback-first-in-memory")
+    for policy in POLICIES:
+        for other in POLICIES:
+            cyclic = cyclic_of(policy=policy, buffers=2, records=3, amplification=1)
+            found = related(cyclic, head_of(cyclic_of(policy=other, buffers=2, records=3)))
+            assert bool(found.wrong) == (policy != other and not {policy, other} <= {*weaker}), (policy, other)
+
+
+@pytest.mark.parametrize(
+    "variant", ["one-too-many", "spill-dropped", "spill-overtaken", "barrier-overtakes", "spill-newest-first"]
+)
+def test_a_loop_with_another_feedback_edge_is_none(variant: str) -> None:
+    """What goes wrong on the feedback edge is no sequence of steps, either way around."""
+    assert related(cyclic_of(variant), head_of(cyclic_of())).wrong
+    assert related(cyclic_of(), head_of(cyclic_of(), variant)).wrong
+
+
+def sabotaged(system: System, name: str) -> System:
+    """The system with an action that is never enabled."""
+
+    def changed(instance: Instance) -> Instance:
+        never = (Conjunct(build.FALSE, "never", None),)
+        return replace(instance, guard=never) if instance.action == name else instance
+
+    actions = tuple(replace(a, instances=tuple(map(changed, a.instances))) for a in system.actions)
+    return replace(system, actions=actions)
+
+
+def test_a_rule_of_a_loop_that_never_applies_is_noticed() -> None:
+    """No rule of the verified model can be left out."""
+    for action in cyclic_of().actions:
+        assert not is_complete(sabotaged(cyclic_of(), action.name), head_of(cyclic_of())), action.name
+
+
+@pytest.mark.parametrize("name", [n for n, rule in vars(LoopHead).items() if hasattr(rule, MARK) and n != "complete"])
+def test_a_rule_of_a_head_that_never_applies_is_noticed(name: str) -> None:
+    """By the steps of the verified model that it has to match."""
+    assert not is_complete(cyclic_of(), sabotaged(head_of(cyclic_of()), name))
+
+
+def never(*_: Any) -> bool:
+    """In place of a rule."""
+    require(False)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("rules", "name"),
+    [
+        *((EntryRules, name) for name in ("may_read_forward", "may_read_feedback", "prefers_feedback")),
+        *((FeedbackEdge, name) for name in ("put", "take", "read_back", "spill", "fetch")),
+    ],
+)
+def test_a_shared_rule_that_never_applies_rejects_a_run(
+    rules: type, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rules of `cyclic` are those that judge; the verdict says so."""
+    outcome = Simulation(example("doubling").job(), loops=loop_rules("", "fair")).run(100_000)
+
+    def answers() -> set[str]:
+        binding.machine.cache_clear()
+        return {v.answer for v in changed_logs.verdicts(records_of(outcome), tmp_path, binding.BINDING, "cyclic")}
+
+    assert answers() == {"accepted"}
+    monkeypatch.setattr(rules, name, never)
+    assert answers() == {"rejected"}
+    monkeypatch.undo()
+    assert answers() == {"accepted"}
+
+
+def test_the_verdict_names_the_machine(tmp_path: Path) -> None:
+    """It is a registered model, whose properties an accepted log has."""
+    outcome = Simulation(example("components").job(), loops=loop_rules("", "any")).run(100_000)
+    (found, *_) = changed_logs.verdicts(records_of(outcome), tmp_path, binding.BINDING, "cyclic")
+    assert {(r.machine, r.model, r.kind, r.overrides, r.adds) for r in found.machines} == {
+        ("LoopHead", "loop_head", "same", (), ())
+    }
