@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamproof import Model, Range, State, action, refines, require
-from streamproof.conformance import Event, EventLog, Plan, Rules, Stream, Task, Unit, compile_model, judge
+from streamproof.conformance import (
+    Event,
+    EventLog,
+    Plan,
+    Rules,
+    Stream,
+    Task,
+    Unit,
+    compile_model,
+    judge,
+    validate_paths,
+)
 from streamproof.conformance.binding import Move, Observation
+from streamproof.conformance.found_runs import registered
 from streamproof.conformance.relation import Relation, relation, relation_of, weakest
 from streamproof.system import System
 from streamproof_models.credit.machine import Credit
+from tampering import runtime_lies
 
 
 class Counter(Model):
@@ -144,5 +158,31 @@ def test_every_verdict_has_machine_and_relation() -> None:
     record = verdict.record()
     assert (record["machine"], record["relation"]) == ("Recorded, Own", "same")
     assert [m["machine"] for m in record["machines"]] == ["Recorded", "Own"]
+    unrelated = Unit("job", "a job", (Task("job", compile_model(Stranger()), (seen,)),))
+    (verdict,) = judge(Plan("run", (unrelated,), (up,)), "credit")
+    assert (verdict.answer, verdict.model, verdict.record()["relation"]) == ("accepted", "Stranger", "not related")
     log = EventLog(Counter, most=5)
     assert relation_of(log.system, "counter").kind == "same"
+
+
+RUNTIME = ("walk", "sales", "batch-69", "loop", "readings")
+FLINK = ("logs/e-slots-1", "live/ckpt-expo", "live/hybrid-full2", "credit/d-2x2-e1-f1")
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: Any, flink_logs: Path, flink_live: Path, flink_credit: Path) -> list[Path]:
+    """Runs of Flink and of the runtime that all machines follow together."""
+    folders = {"logs": flink_logs, "live": flink_live, "credit": flink_credit}
+    simulated = runtime_lies.recorded(tmp_path_factory.mktemp("runs"), RUNTIME)
+    return [folders[run.partition("/")[0]] / run.partition("/")[2] for run in FLINK] + simulated
+
+
+def test_every_machine_is_related_to_its_model(runs: list[Path]) -> None:
+    """No accepted log is of a machine that was written for logs only; every binding is there."""
+    of_model: dict[str, set[tuple[str, str]]] = {}
+    for verdict in validate_paths(runs, model="all"):
+        if verdict.answer == "accepted":
+            assert verdict.machines, verdict
+            of_model.setdefault(verdict.model, set()).update((m.machine, m.kind) for m in verdict.machines)
+    assert of_model.keys() == registered().keys()
+    assert {kind for machines in of_model.values() for _, kind in machines} == {"same"}

@@ -10,7 +10,7 @@ from streamproof.conformance.binding import Plan, Task, Unit
 from streamproof.conformance.event import Event
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
-from streamproof.conformance.relation import Relation, relation_of
+from streamproof.conformance.relation import Relation, named, relation_of
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
 from streamproof.conformance.tracker import Tracker
 from streamproof.system import StreamproofError
@@ -32,9 +32,9 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
             RunVerdict(
                 plan.name,
                 case.trace,
-                model,
+                named(model, machines := _machines(case, model)),
                 "inconclusive",
-                machines=_machines(case, model),
+                machines=machines,
                 unit=plan.unit,
                 title=case.title,
                 history=case.history,

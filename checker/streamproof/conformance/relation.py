@@ -102,6 +102,12 @@ def weakest(relations: Iterable[Relation]) -> Kind | None:
     return max((r.kind for r in relations), key=KINDS.index, default=None)
 
 
+def named(model: str, machines: Iterable[Relation]) -> str:
+    """The name of a verdict on a log that these machines follow: the model's, or those of machines not related to it."""
+    unrelated = [r.machine for r in machines if r.kind == "not related"]
+    return ", ".join(dict.fromkeys(unrelated)) or model
+
+
 def _actions(machine: type) -> set[str]:
     marks = marked(machine) if issubclass(machine, Model) else {}
     return {name for name, (mark, _) in marks.items() if isinstance(mark, ActionMark)}
