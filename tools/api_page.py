@@ -63,7 +63,7 @@ if __name__ == "__main__":
 <!-- run -->
 ```console
 $ python counting.py
-holds 6 true in all 6 reachable states
+holds 6 true in all 6 reachable states; ranges and parameters alone decide it
 holds
 violated
 ```
