@@ -10,7 +10,7 @@ machine's own constraints apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
@@ -235,6 +235,8 @@ class Plan:
     """The kind of a case, in one word."""
     nothing: str = "the run's logs name no behaviour to follow"
     """The message for a run without cases."""
+    larger: Callable[[], Iterator[Plan]] | None = None
+    """The same run, judged with larger bounds of the instance that nobody stated about the implementation."""
 
 
 class Binding(Protocol):

@@ -13,11 +13,13 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from streamproof.base.errors import InputError, ModelError, UsageError, did_you_mean
+from streamproof.base.errors import InputError, ModelError, StreamproofError, UsageError, did_you_mean
 from streamproof.base.text import visible
 from streamproof.conformance.binding import (
     Binding,
@@ -56,6 +58,8 @@ class EventLog(Binding):
 
     assumed: Mapping[str, Any] = MappingProxyType({})
     """Parameters that nobody stated about the implementation, with their values: no log is rejected for them."""
+    enlarged: Mapping[str, Any] = MappingProxyType({})
+    """Those of them that are larger than the model's default."""
 
     def __init__(
         self,
@@ -86,6 +90,19 @@ class EventLog(Binding):
         log = cls(spec, **parameters)
         log.assumed = {n: v for n, v in spec.model.parameters().items() if n not in parameters}
         return log
+
+    def larger(self) -> Iterator[EventLog]:
+        """Bindings with more room than the default parameters have: each assumed number twice and four times as large, alone
+        and with all others, as far as the model allows."""
+        numbers = {n: v for n, v in self.assumed.items() if type(v) is int and v > 0}
+        spec = cast(Spec, self._source)
+        for factor in (2, 4):
+            for names in (*((n,) for n in numbers), tuple(numbers))[: None if len(numbers) > 1 else 1]:
+                enlarged = {n: numbers[n] * factor for n in names}
+                with suppress(StreamproofError):  # no such instance, or one that is too large
+                    log = EventLog(spec, **self._given, **enlarged)
+                    log.assumed, log.enlarged = {**self.assumed, **enlarged}, enlarged
+                    yield log
 
     def sized(self, texts: Sequence[str]) -> EventLog:
         """The same binding with other parameters, given as ``name=value``."""
@@ -121,7 +138,13 @@ class EventLog(Binding):
         for event in events:
             traces.setdefault(event.trace, {}).setdefault("" if self._ordered else event.process, []).append(event)
         cases = tuple(self._case(trace, own) for trace, own in traces.items())
-        return Plan(run.name.partition(".")[0], cases, tuple(events), unit="behaviour")
+        name, larger = run.name.partition(".")[0], None
+        if self.assumed and not self.enlarged:
+            larger = partial(self._larger_plans, run)
+        return Plan(name, cases, tuple(events), unit="behaviour", larger=larger)
+
+    def _larger_plans(self, run: Any) -> Iterator[Plan]:
+        return (log.plan(run, None) for log in self.larger())
 
     def _case(self, trace: str, processes: dict[str, list[Event]]) -> Unit:
         if not self._ordered:
@@ -131,7 +154,12 @@ class EventLog(Binding):
         task = Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
         says = any(moves for account in accounts for span in account for moves in span.observation.alternatives)
         unjudged = () if says else ("no event is an action of the model",)
-        return Unit(trace, self.system.name, (task,), unjudged=unjudged, partial=self._doubt)
+        return Unit(trace, self.system.name, (task,), unjudged=unjudged, partial=self._doubt, notes=self._notes)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        sizes = ", ".join(f"{name}={value}" for name, value in self.enlarged.items())
+        return (f"with {sizes}, which the log needs: more than the model's default",) if sizes else ()
 
     @property
     def _doubt(self) -> str | None:

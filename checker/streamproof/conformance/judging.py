@@ -25,26 +25,37 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
     if not plan.cases:
         nothing = RunVerdict(plan.name, "", model, "inconclusive", plan.nothing, plan.unit, unknown=plan.unknown)
         return [nothing]
-    return [
-        _CaseJudge(
-            case,
-            order,
-            RunVerdict(
-                plan.name,
-                case.trace,
-                named(model, machines := _machines(case, model)),
-                "inconclusive",
-                machines=machines,
-                unit=plan.unit,
-                title=case.title,
-                history=case.history,
-                read=read[case.trace],
-                unknown=plan.unknown,
-            ),
-            judged,
-        ).verdict()
-        for case in plan.cases
-    ]
+
+    def verdict(case: Unit) -> RunVerdict:
+        machines = _machines(case, model)
+        undecided = RunVerdict(
+            plan.name,
+            case.trace,
+            named(model, machines),
+            "inconclusive",
+            machines=machines,
+            unit=plan.unit,
+            title=case.title,
+            history=case.history,
+            read=read[case.trace],
+            unknown=plan.unknown,
+        )
+        return _CaseJudge(case, order, undecided, judged).verdict()
+
+    found = [verdict(case) for case in plan.cases]
+    if plan.larger is None or all(v.answer == "accepted" for v in found):
+        return found
+    return [v if v.answer == "accepted" else _with_room(v, plan, model, judged) for v in found]
+
+
+def _with_room(verdict: RunVerdict, plan: Plan, model: str, judged: list[Event] | None) -> RunVerdict:
+    """The verdict with the first larger bounds by which the case is accepted; without any, the verdict that there is."""
+    for other in plan.larger() if plan.larger is not None else ():
+        cases = tuple(case for case in other.cases if case.trace == verdict.trace)
+        accepted = [v for v in judge(replace(other, cases=cases), model, judged) if v.answer == "accepted"]
+        if accepted:
+            return accepted[0]
+    return verdict
 
 
 def _machines(case: Unit, model: str) -> tuple[Relation, ...]:
