@@ -426,7 +426,8 @@ def page(results: Iterable[Found], command: str) -> str:
     """The page with the table of all machines, and for each what no log shows."""
     rows, details = [], []
     for found in results:
-        related = relation_to(found.machine, found.model)
+        machine: Any = found.machine
+        related = relation_to(machine, found.model)
         counts = [
             f"{sum(map(bool, part.values()))} of {len(part)}" for part in (found.actions, found.guards, found.variants)
         ]

@@ -113,7 +113,9 @@ PRODUCED = [f'{{"trace":"c","process":"sender","seq":{n},"event":"produce","args
 @pytest.mark.parametrize(
     ("model", "parameters", "code", "said"),
     [
-        ("credit", "", 160, "channels=2, exclusive=1, floating=1, depth=2 are those of the model, not of the"),
+        ("credit", "", 0, "with depth=4, which the log needs"),
+        ("credit", "channels=1", 0, "with depth=4, which the log needs"),
+        ("credit", "depth=2", 160, "channels=2, exclusive=1, floating=1 are those of the model, not of the"),
         ("credit", "depth=3", 0, ""),
         ("credit", "channels=9 exclusive=2 floating=4 depth=2", 161, "s.to_produce[c] > 0"),
         ("baton", "", 160, "topology=nested, work=1, ids=2 are those of the model, not of the implementation"),
@@ -124,7 +126,7 @@ PRODUCED = [f'{{"trace":"c","process":"sender","seq":{n},"event":"produce","args
 def test_the_default_instance_of_a_bundled_model_is_no_claim(
     model: str, parameters: str, code: int, said: str, streamproof: Any, folder: Path
 ) -> None:
-    """A log that exceeds its sizes is open until the sizes are stated with -p, and judged then."""
+    """A log takes the bounds that it needs; it is open if none help, and judged if all are stated with -p."""
     (folder / "log.ndjson").write_text("".join(PRODUCED))
     words = [word for text in parameters.split() for word in ("-p", text)]
     done = streamproof("validate", "log.ndjson", "--model", model, *words)

@@ -98,7 +98,7 @@ class EventLog(Binding):
         spec = cast(Spec, self._source)
         for factor in (2, 4):
             for names in (*((n,) for n in numbers), tuple(numbers))[: None if len(numbers) > 1 else 1]:
-                enlarged = {n: numbers[n] * factor for n in names}
+                enlarged: dict[str, Any] = {n: numbers[n] * factor for n in names}
                 with suppress(StreamproofError):  # no such instance, or one that is too large
                     log = EventLog(spec, **self._given, **enlarged)
                     log.assumed, log.enlarged = {**self.assumed, **enlarged}, enlarged

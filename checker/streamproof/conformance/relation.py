@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from streamproof.base.records import dataclass
 from streamproof.language.declare.model import Model, marked
@@ -67,7 +67,7 @@ def relation_of(system: System, model: str) -> Relation:
     machine = model_of(system)
     if machine is None:
         return Relation(system.name, model, "not related" if is_registered(model) else "same")
-    return relation_to(machine, model)
+    return relation_to(cast(Any, machine), model)  # mypy takes no class with `__hash__` for hashable
 
 
 def relation_to(machine: type[Model], model: str) -> Relation:
