@@ -42,7 +42,7 @@ from streamproof.base.errors import ModelError  # noqa: E402
 from streamproof.conformance import Task, explaining, judging, validate_paths  # noqa: E402
 from streamproof.conformance.moves import SystemMoves  # noqa: E402
 from streamproof.conformance.overlapping import OverlapTracker  # noqa: E402
-from streamproof.conformance.relation import relation_to  # noqa: E402
+from streamproof.conformance.relating import relation_to  # noqa: E402
 from streamproof.conformance.tracker import Tracker  # noqa: E402
 from streamproof.language.declare.model import marked  # noqa: E402
 from streamproof.language.declare.origin import model_of  # noqa: E402

@@ -22,7 +22,8 @@ from streamproof.conformance import (
 )
 from streamproof.conformance.binding import Move, Observation
 from streamproof.conformance.found_runs import registered
-from streamproof.conformance.relation import Relation, relation, relation_of, weakest
+from streamproof.conformance.relating import relation, relation_of
+from streamproof.conformance.relation import Relation, weakest
 from streamproof.system import System
 from streamproof_models.credit.machine import Credit
 from tampering import runtime_lies

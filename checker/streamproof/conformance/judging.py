@@ -10,7 +10,8 @@ from streamproof.conformance.binding import Plan, Task, Unit
 from streamproof.conformance.event import Event
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.overlapping import OverlapTracker
-from streamproof.conformance.relation import Relation, named, relation_of
+from streamproof.conformance.relating import relation_of
+from streamproof.conformance.relation import Relation, named
 from streamproof.conformance.run_verdict import Followed, Rejection, RunVerdict, Tracked
 from streamproof.conformance.tracker import Tracker
 from streamproof.system import StreamproofError

@@ -1,23 +1,11 @@
-"""The relation of the machine that follows a log to the model that the verdict names.
-
-Only `same` and `refines` let an accepted log say something about the model. The relation is computed from the classes: no
-binding states it. That a subclass only adds to its model, or restricts it, and that each refinement holds, is shown by
-tests of the machines.
-"""
+"""The relation of the machine that followed a log to the model that the verdict names; `relating` computes it."""
 
 from __future__ import annotations
 
-import types
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Any, Final, Literal, cast
+from collections.abc import Iterable
+from typing import Any, Final, Literal
 
 from streamproof.base.records import dataclass
-from streamproof.language.declare.model import Model, marked
-from streamproof.language.declare.origin import model_of
-from streamproof.language.declare.primitives import ActionMark, RefinementMark
-from streamproof.model_registry import find, is_registered
-from streamproof.system import System
 
 Kind = Literal["same", "refines", "not related"]
 
@@ -62,41 +50,6 @@ class Relation:
         }
 
 
-def relation_of(system: System, model: str) -> Relation:
-    """The relation to a registered model of the machine that a system was compiled from; see `relation_to`."""
-    machine = model_of(system)
-    if machine is None:
-        return Relation(system.name, model, "not related" if is_registered(model) else "same")
-    return relation_to(cast(Any, machine), model)  # mypy takes no class with `__hash__` for hashable
-
-
-def relation_to(machine: type[Model], model: str) -> Relation:
-    """The relation of a machine to a registered model, or its variant that is nearest, or else to another model that the
-    machine is; without such a model, to itself."""
-    kind: Any = machine  # for mypy, a `type[Model]` is not hashable
-    return _nearest(kind, model)
-
-
-@lru_cache(maxsize=256)
-def _nearest(machine: type[Any], model: str) -> Relation:
-    if not is_registered(model):
-        return relation(machine, machine)
-    models = [find(name).spec.model for name in (model, machine.title()) if is_registered(name)]
-    found = [relation(machine, one) for base in models for one in (base, *base.variants.values())]
-    return min(found, key=lambda r: (KINDS.index(r.kind), len(r.overrides) + len(r.adds)))
-
-
-def relation(machine: type[Model], model: type[Model]) -> Relation:
-    """The relation of a machine to a model, or to a variant of a model."""
-    names = machine.__name__, model.title() if model.variant is None else f"{model.title()} ({model.variant})"
-    shared = next(c for c in machine.__mro__ if issubclass(model, c))
-    rules = _actions(shared)
-    if rules:
-        own = _overrides(machine, shared), sorted(_actions(machine) - rules), _overrides(model, shared)
-        return Relation(*names, "same", shared.__name__, *map(tuple, own))
-    return Relation(*names, "refines" if model in _refined(machine) else "not related")
-
-
 def weakest(relations: Iterable[Relation]) -> Kind | None:
     """The weakest relation of several; None if there is none."""
     return max((r.kind for r in relations), key=KINDS.index, default=None)
@@ -106,25 +59,3 @@ def named(model: str, machines: Iterable[Relation]) -> str:
     """The name of a verdict on a log that these machines follow: the model's, or those of machines not related to it."""
     unrelated = [r.machine for r in machines if r.kind == "not related"]
     return ", ".join(dict.fromkeys(unrelated)) or model
-
-
-def _actions(machine: type) -> set[str]:
-    marks = marked(machine) if issubclass(machine, Model) else {}
-    return {name for name, (mark, _) in marks.items() if isinstance(mark, ActionMark)}
-
-
-def _overrides(machine: type[Model], base: type[Model]) -> Iterator[str]:
-    """The functions of a base class that a machine has its own of, but for those that declare its state and domains."""
-    own = machine.__mro__[: machine.__mro__.index(base)]
-    for name in dict.fromkeys(name for cls in own for name in vars(cls)):
-        function = getattr(base, name, None)
-        declares = name in ("__init__", "setup", "state")
-        if isinstance(function, types.FunctionType) and function is not getattr(machine, name) and not declares:
-            yield name
-
-
-def _refined(machine: type[Model]) -> Iterator[type[Model]]:
-    """The models, and variants of models, that a machine claims to refine."""
-    for mark, _ in marked(machine).values():
-        if isinstance(mark, RefinementMark):
-            yield mark.model if mark.variant is None else mark.model.variants[mark.variant]
