@@ -28,15 +28,15 @@ def verdict_lines(verdicts: Sequence[RunVerdict], shown: Sequence[RunVerdict], *
         for number, recovery in enumerate(verdict.recoveries if explain else (), 1):
             yield from _restart(number, recovery)
     yield BLANK
-    if len({(v.run, v.trace, v.unit) for v in shown}) < len(shown):
-        yield from _by_model(verdicts, shown)
-    else:
-        yield line(f"{_counted(shown)}: ", _answers(shown))
     for machine in dict.fromkeys(machine for verdict in shown for machine in verdict.machines):
         related = machine.kind != "not related"
         yield line(
             StyledText("followed by ", "faint"), StyledText(machine.text, "faint" if related else "failed"), hang=4
         )
+    if len({(v.run, v.trace, v.unit) for v in shown}) < len(shown):
+        yield from _by_model(verdicts, shown)
+    else:
+        yield line(f"{_counted(shown)}: ", _answers(shown))
 
 
 def _by_model(verdicts: Sequence[RunVerdict], shown: Sequence[RunVerdict]) -> Iterator[Line]:
