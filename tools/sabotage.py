@@ -329,7 +329,7 @@ def sabotaged(
 
 def _variants(machine: type[Model]) -> dict[str, type[Model]]:
     """The variants of the models that a machine has the rules of."""
-    bases = [c for c in machine.__mro__[1:] if issubclass(c, Model) and c is not Model and has_actions(c)]
+    bases = [c for c in machine.__mro__ if issubclass(c, Model) and c is not Model and has_actions(c)]
     models = [c for c in _subclasses(bases[-1]) if c.variant is None] if bases else []
     return {f"{m.title()} ({n})": v for m in models for n, v in m.variants.items() if issubclass(machine, bases[-1])}
 
@@ -364,12 +364,23 @@ def _shows(machine: type[Model], variant: type[Model], lies: ModuleType, runs: I
 @contextmanager
 def varied(machine: type[Model], variant: type[Model]) -> Iterator[None]:
     """The functions of a variant stand in place of those that a machine inherits."""
+    if issubclass(variant, machine):
+        with in_place_of(machine, variant):
+            yield
+        return
     shared = next(c for c in machine.__mro__ if issubclass(variant, c))
     namespace: dict[str, Any] = {**vars(sys.modules[variant.__module__]), "_Shared": shared}
     below = [c for c in variant.__mro__ if c is not shared and issubclass(c, shared)]
     for cls in reversed(below):
         namespace["_Shared"] = _rebased(cls, namespace)
     other: Any = type(f"Varied{machine.__name__}", (machine, namespace["_Shared"]), {"__module__": machine.__module__})
+    with in_place_of(machine, other):
+        yield
+
+
+@contextmanager
+def in_place_of(machine: type[Model], other: Any) -> Iterator[None]:
+    """Another machine stands where the bindings name one."""
     places = [
         (module, name)
         for module in list(sys.modules.values())
