@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from streamproof.conformance.relation import KINDS, Relation
 from streamproof.language.declare.model import Model, marked
@@ -25,13 +25,18 @@ def relation_of(system: System, model: str) -> Relation:
     machine = model_of(system)
     if machine is None:
         return Relation(system.name, model, "not related" if is_registered(model) else "same")
-    return relation_to(cast(Any, machine), model)  # mypy takes no class with `__hash__` for hashable
+    return relation_to(machine, model)
 
 
-@lru_cache(maxsize=256)
 def relation_to(machine: type[Model], model: str) -> Relation:
     """The relation of a machine to a registered model, or its variant that is nearest, or else to another model that the
     machine is; without such a model, to itself."""
+    kind: Any = machine  # for mypy, a `type[Model]` is not hashable
+    return _nearest(kind, model)
+
+
+@lru_cache(maxsize=256)
+def _nearest(machine: type[Any], model: str) -> Relation:
     if not is_registered(model):
         return relation(machine, machine)
     models = [find(name).spec.model for name in (model, machine.title()) if is_registered(name)]
