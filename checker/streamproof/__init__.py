@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         terminal,
         until,
     )
+    from streamproof.language.declare.refining import refines
     from streamproof.language.declare.spec import Spec
     from streamproof.language.declare.sweeping import Comparison as Comparison
     from streamproof.language.declare.sweeping import Generated, Sample, Sweep
@@ -98,7 +99,6 @@ if TYPE_CHECKING:
     )
     from streamproof.language.lower.cases import Case
     from streamproof.language.lower.conversion import ANY, any_of
-    from streamproof.language.lower.refinement import refines
     from streamproof.language.native.native import Native
     from streamproof.symbolic.bmc import Bounded as Bounded
     from streamproof.symbolic.proof import Proof as Proof
@@ -127,7 +127,7 @@ AUTHORING = {
     ),
     "properties": ("language.declare.primitives", "derived invariant lemma measure reachable step temporal"),
     "formulas": ("language.declare.primitives", "always eventually leads_to until"),
-    "refinement": ("language.lower.refinement", "refines"),
+    "refinement": ("language.declare.refining", "refines"),
     "composition": ("language.declare.composition", "Parts each part"),
     "specifications": ("language.declare.spec", "Spec"),
     "grids": ("language.declare.sweeping", "Generated Sample Sweep"),

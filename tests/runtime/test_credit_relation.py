@@ -19,7 +19,8 @@ from streamproof.explicit.exploration import explore
 from streamproof.system import Conjunct, Instance, System, Verdict
 from streamproof.system.basics import FALSE
 from streamproof_models.credit.machine import Credit
-from streamproof_models.credit.variants import AnyBacklog, AtTheReceiver
+from streamproof_models.credit.receiver import AtTheReceiver
+from streamproof_models.credit.variants import AnyBacklog
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_specs.credit import runtime
 

@@ -30,7 +30,7 @@ from streamproof.conformance import (
     Unit,
     compile_model,
 )
-from streamproof_models.credit.variants import AtTheReceiver
+from streamproof_models.credit.receiver import AtTheReceiver
 from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.subtasks import Subtasks
 from streamproof_models.scopes.text import parse

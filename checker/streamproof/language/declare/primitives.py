@@ -26,7 +26,7 @@ STRONG = Fairness.STRONG
 MARK = "__streamproof__"
 _LINE = "__streamproof_line__"
 """Attributes of a marked function: its mark, and the line of the decorator."""
-_MARKERS = ("streamproof.language.declare.primitives", "streamproof.language.lower.refinement")
+_MARKERS = ("streamproof.language.declare.primitives", "streamproof.language.declare.refining")
 """Modules whose public functions, other than those for use in rules and properties, are decorators."""
 
 

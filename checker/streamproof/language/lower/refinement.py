@@ -1,81 +1,25 @@
-"""`refines`, the claim that a model refines another one, and such claims as properties of the concrete model."""
+"""The claims that a model refines another one, as its properties."""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass
 from streamproof.language.declare.model import Model, marked
-from streamproof.language.declare.primitives import ActionMark, RefinementMark, put_mark
+from streamproof.language.declare.primitives import ActionMark, RefinementMark
 from streamproof.language.lower import lvalues
 from streamproof.language.lower.lowering import Lowering
 from streamproof.language.lower.lowering_context import Context
-from streamproof.language.lower.sources import caller, place
+from streamproof.language.lower.sources import place
 from streamproof.language.lower.terms import ScopeNames, StateRef, VariableName, describe
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import Fairness, Kind, Property, System, Variable
 from streamproof.system.sorts import Sort
 from streamproof.transform.refinement import FAIRNESS, START, Refinement
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def refines(
-    spec: Any,
-    mapping: Callable[..., Any] | Mapping[str, str] | None = None,
-    /,
-    *,
-    variant: str | None = None,
-    **parameters: Any,
-) -> Any:
-    """Claims that the model refines `spec`, a `Model` class or a `Spec`, under a refinement mapping.
-
-    `mapping` is a function ``(self, s)`` that returns a dict with the value of every variable of `spec`, or a dict from
-    variables of `spec` to variables of the model; variables of the same name and sort may be omitted. Without it,
-    `refines(...)` is the decorator of such a function. Parameters of `spec`: a value, or the name of an attribute of
-    the model.
-
-    The claim consists of the properties NAME_start (initial states), NAME (steps) and, if `spec` has fairness
-    constraints, NAME_fairness. Raises `ModelError` if `spec` is not a model.
-    """
-    loc = caller()
-    model = spec if isinstance(spec, type) else getattr(spec, "model", None)
-    if not (isinstance(model, type) and issubclass(model, Model)):
-        raise ModelError(
-            f"refines({spec!r}) names no model",
-            loc=loc,
-            remedy="give a Model class or a Spec: @refines(TransactionCommit)",
-        )
-    given = tuple(parameters.items())
-    if mapping is None:
-
-        def mark(function: F) -> F:
-            return put_mark(function, RefinementMark(model, variant, given, loc=loc))
-
-        return mark
-    if isinstance(mapping, types.FunctionType):
-        return put_mark(mapping, RefinementMark(model, variant, given, loc=loc))
-    if isinstance(mapping, Mapping) and all(isinstance(v, str) for v in mapping.values()):
-        return put_mark(_carrier(), RefinementMark(model, variant, given, tuple(mapping.items()), loc))
-    raise ModelError(
-        f"{mapping!r} is not a mapping of states",
-        loc=loc,
-        remedy="write def seen(self, s): return dict(variable=value, ...), or {'variable': 'one of ours'}",
-    )
-
-
-def _carrier() -> types.FunctionType:
-    """The function of a mark that contains the mapping."""
-
-    def same_names(self: Any, s: Any) -> None:
-        """The refinement of a model."""
-
-    assert isinstance(same_names, types.FunctionType)
-    return same_names
 
 
 @dataclass(frozen=True, slots=True)
