@@ -25,6 +25,7 @@ COUNTS: dict[str | None, tuple[int, int, int]] = {
     "readers-kept": (1231, 6800, 19),
     "cleanup-of-all-jobs": (43105, 395627, 26),
     "discarding": (10358, 66962, 23),
+    "runtime": (46756, 392513, 23),
     "grace": (9212, 53686, 26),
     "grace-without-fencing": (971, 5774, 18),
     "unfenced-grace": (1246, 8046, 20),

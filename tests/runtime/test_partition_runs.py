@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from functools import partial
 from pathlib import Path
@@ -10,44 +9,16 @@ from typing import Any
 
 import pytest
 
-from batch_jobs import batch, narrow, verdicts
+from batch_jobs import about_partitions, narrowed, stored_events, verdicts
 from changed_logs import Records, compared, is_accepted, rearranged, total, with_args
 from runtime_partition_judge import accepts
 from runtime_runs import example
 from shares import share
-from streamproof_runtime.event_log import lines
-from streamproof_runtime.simulator.loop import MILLISECOND
-from streamproof_runtime.simulator.simulation import Outcome, Simulation
-from streamproof_runtime.variants import all_variants
+from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.partition_variants import LEDGERS
 from streamproof_specs.partitions.runtime.binding import BINDING
 
 ABOUT = ("partition", "release", "regist", "master", "region", "executor", "job", "restarted")
-
-
-def stored_events(seed: int, level: str) -> Records:
-    """The events of a run without those of subtasks; none if the job stores nothing."""
-    job = example("sales").job() if seed % 2 else batch(seed)[0]
-    outcome = Simulation(job, seed=seed, level=level, eager=seed % 3 == 0).run(100_000)
-    records = [json.loads(line) for line in lines(outcome.entries)]
-    stores = any(kind != "PIPELINED" for _, _, kind in records[0]["args"]["exchanges"])
-    return [r for r in records if "#" not in r["trace"]] if stores else []
-
-
-def narrowed(seed: int, variant: str | None = None, level: str = "severe") -> Outcome:
-    """A run of it in which idle TaskExecutors are released."""
-    about = {**all_variants.simulated(variant), "idle": 5 * MILLISECOND}
-    simulation = Simulation(narrow(), seed=seed, level=level, executors=4, slots=1, **about)
-    outcome = simulation.run(4_000 if variant else 100_000)
-    if variant is None:
-        assert outcome.finished, (seed, outcome.reason)
-        assert sorted(outcome.results["sorted"]) == [*range(1, 41)], seed
-    return outcome
-
-
-def about_partitions(outcome: Outcome) -> Records:
-    """Its events without those of subtasks and slots."""
-    return [r for r in map(json.loads, lines(outcome.entries)) if "#" not in r["trace"] and "/" not in r["trace"]]
 
 
 def changed(draw: random.Random, records: Records) -> Records:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -9,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import changed_logs
+from runtime_runs import example
 from streamproof.conformance import RunVerdict
+from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobs.api import BLOCKING, CACHING, MEMORY_ONLY, Job, Stream
 from streamproof_runtime.jobs.functions import Process
-from streamproof_runtime.simulator.simulation import Outcome
+from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.variants import all_variants
 from streamproof_specs.failover.runtime import BINDING
 
 
@@ -97,3 +102,28 @@ def grouped(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
 def verdicts(outcome: Outcome, folder: Path, binding: Any = BINDING, model: str = "failover") -> list[RunVerdict]:
     """The verdicts on the failover of a run."""
     return changed_logs.verdicts(outcome, folder, binding, model)
+
+
+def stored_events(seed: int, level: str) -> changed_logs.Records:
+    """The events of a run without those of subtasks; none if the job stores nothing."""
+    job = example("sales").job() if seed % 2 else batch(seed)[0]
+    outcome = Simulation(job, seed=seed, level=level, eager=seed % 3 == 0).run(100_000)
+    records = [json.loads(line) for line in lines(outcome.entries)]
+    stores = any(kind != "PIPELINED" for _, _, kind in records[0]["args"]["exchanges"])
+    return [r for r in records if "#" not in r["trace"]] if stores else []
+
+
+def narrowed(seed: int, variant: str | None = None, level: str = "severe") -> Outcome:
+    """A run of it in which idle TaskExecutors are released."""
+    about = {**all_variants.simulated(variant), "idle": 5 * MILLISECOND}
+    simulation = Simulation(narrow(), seed=seed, level=level, executors=4, slots=1, **about)
+    outcome = simulation.run(4_000 if variant else 100_000)
+    if variant is None:
+        assert outcome.finished, (seed, outcome.reason)
+        assert sorted(outcome.results["sorted"]) == [*range(1, 41)], seed
+    return outcome
+
+
+def about_partitions(outcome: Outcome) -> changed_logs.Records:
+    """Its events without those of subtasks and slots."""
+    return [r for r in map(json.loads, lines(outcome.entries)) if "#" not in r["trace"] and "/" not in r["trace"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamproof_models.partitions.flink_repairs
+import streamproof_models.partitions.runtime_rules
 import streamproof_models.partitions.types  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, step, temporal
 from streamproof_models.partitions.machine import PartitionLifecycle
@@ -112,6 +113,7 @@ SPEC = Spec(
         "unnoticed-loss": {"read_where_stored": "violated"},
         "readers-kept": {"one_attempt_read": "violated"},
         "cleanup-of-all-jobs": {"lost_with_connection": "violated"},
+        "runtime": {"read_where_stored": "violated", "lost_with_connection": "violated"},
         "grace-without-fencing": {"kept_while_needed": "violated"},
         "unfenced-grace": {"kept_while_needed": "violated"},
         "released-taken-back": {"kept_while_needed": "violated"},
@@ -138,6 +140,7 @@ SPEC = Spec(
         "unnoticed-loss": {"attempts": 1, "failures": 0, "crashes": 0},
         "readers-kept": {"failures": 0, "crashes": 0},
         "cleanup-of-all-jobs": {"attempts": 1, "failures": 0, "crashes": 0},
+        "runtime": {"failures": 0, "crashes": 0, "room": 2},
         "grace-without-fencing": {"attempts": 1, "failures": 0, "crashes": 0},
         "unfenced-grace": {"attempts": 1, "failures": 0, "crashes": 0},
         "pipelined-unreleased": {"attempts": 1, "crashes": 0},
