@@ -29,6 +29,7 @@ COUNTS = {
     "never-idle": (1878, 9446, 21),
     "freed-with-task": (2988, 14855, 30),
     "budget-early": (1878, 9516, 21),
+    "runtime": (56928, 1288555, 28),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 SAFETY = ("budget", "task_in_slot", "counted", "rejection_current", "kept")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from functools import partial
 from pathlib import Path
@@ -14,13 +13,13 @@ import changed_logs
 from changed_logs import Records
 from runtime_mix import job_of, slow_slots, wrong
 from runtime_processes import run
-from runtime_runs import EXAMPLES, example
+from runtime_runs import EXAMPLES
 from runtime_slot_judge import accepts
+from slot_runs import BEGIN, simulated, slot_events
 from streamproof.conformance import InputError, judge
-from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.faults import CRASH, Fault
 from streamproof_runtime.simulator.loop import MILLISECOND
-from streamproof_runtime.simulator.simulation import Outcome, Simulation
+from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.slot_variants import HARMLESS, SLOTS
 from streamproof_specs.slots.runtime.binding import BINDING
 
@@ -30,25 +29,13 @@ SOON = ("never-idle", "release-ignored", "excess-accepted")
 """Variants that are caught in few runs."""
 
 
-def slot_events(outcome: Outcome) -> Records:
-    """The events of slots, without the others."""
-    return [r for line in lines(outcome.entries) if (r := json.loads(line))["trace"].endswith("/slots")]
-
-
 def answer(records: Records, folder: Path) -> str:
     """The verdict on a log; "error" for one that is none."""
-    begin = {"trace": "job", "process": "jobmaster", "seq": 0, "event": "job_started", "args": {"operators": []}}
     try:
-        (found,) = changed_logs.verdicts((begin, *records), folder, BINDING, "slot_pool")
+        (found,) = changed_logs.verdicts((BEGIN, *records), folder, BINDING, "slot_pool")
     except InputError:
         return "error"
     return found.answer
-
-
-def simulated(name: str, seed: int, level: str = "severe", variant: str = "", **more: Any) -> Outcome:
-    """A run of an example."""
-    job = example(name).job()
-    return Simulation(job, seed=seed, level=level, slot_rules=SLOTS.get(variant), **more).run(200_000)
 
 
 @pytest.mark.parametrize("name", ["sales", "collatz", "components"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -26,8 +26,9 @@ class Matched:
     """Actions with a step that is none, each with the states before and after the first one found."""
 
 
-def matched(fine: System, coarse: System, view: View, most: int) -> Matched:
-    """Compares every step with the sequences of up to `most` steps."""
+def matched(fine: System, coarse: System, view: View, most: int, exceptions: Container[str] | None = None) -> Matched:
+    """Compares every step with the sequences of up to `most` steps; with `exceptions` to the first step of another action
+    that is none."""
     names, wanted = [v.name for v in fine.variables], [v.name for v in coarse.variables]
     steps, found = Interpreter(fine), Matched()
     sequences = _Sequences(coarse, most)
@@ -48,6 +49,8 @@ def matched(fine: System, coarse: System, view: View, most: int) -> Matched:
                 found.same.add(name)
             else:
                 found.other.setdefault(name, (before, after))
+                if exceptions is not None and name not in exceptions:
+                    return found
             if step.state not in known:
                 known.add(step.state)
                 frontier.append(step.state)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.slots.pool_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, lemma, step, temporal
+from streamproof_models.slots import pool_variants, runtime_rules  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.slots.pool import SlotPool
 
 
@@ -164,6 +164,9 @@ SPEC = Spec(
         "never-idle": {"idle_released": "violated"},
         "freed-with-task": {"task_in_slot": "violated"},
         "budget-early": {"budget": "violated"},
+        "runtime": dict.fromkeys(
+            ("counted", "kept", "orphans_freed", "phantoms_dropped", "counted_down", "fulfilled"), "violated"
+        ),
     },
     variant_parameters={
         "unchecked-ticket": {"failures": 1},
@@ -177,5 +180,6 @@ SPEC = Spec(
         "never-idle": {"failures": 0},
         "freed-with-task": {"failures": 0},
         "budget-early": {"failures": 0},
+        "runtime": {"failures": 0},
     },
 )
