@@ -84,10 +84,10 @@ def recorded_runs(machine: ModuleType, scratch: Path) -> list[Path]:
     """The runs of a machine: simulated ones of the runtime, or those in the data of the tests."""
     if machine is runtime_lies:
         return runtime_lies.recorded(scratch)
-    return [_unpacked(run, scratch) for run in machine.RUNS]
+    return [unpacked(run, scratch) for run in machine.RUNS]
 
 
-def _unpacked(run: str, scratch: Path) -> Path:
+def unpacked(run: str, scratch: Path) -> Path:
     """The folder of a recorded run of the tests."""
     archive = run.partition("/")[0]
     if not (scratch / archive).exists():

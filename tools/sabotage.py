@@ -36,7 +36,7 @@ from typing import Any
 TOOLS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TOOLS), str(TOOLS.parent / "tests" / "support")]
 
-from lies import MACHINES, recorded_runs  # noqa: E402
+from lies import MACHINES, recorded_runs, unpacked  # noqa: E402
 from streamproof import Model  # noqa: E402
 from streamproof.base.errors import ModelError  # noqa: E402
 from streamproof.conformance import Task, explaining, judging, validate_paths  # noqa: E402
@@ -436,6 +436,15 @@ def _whole(lies: ModuleType, run: Path) -> Callable[[], Any]:
     return lambda: [(v.trace, v.answer, v.reason) for v in validate_paths([run], model=lies.MODEL)]
 
 
+RUNS = {
+    "failover": ("logs/a-taskfail-1", "logs/d-credit-3"),
+    "regions": ("logs/a-taskfail-1", "logs/b-lostpart-1", "more/pipe"),
+    "partition_lifecycle": ("logs/e-slots-1", "live/hybrid-full2"),
+    "slot_pool": ("logs/e-slots-1",),
+    "checkpoints": ("live/ckpt-expo",),
+    "credit_channel": ("credit/d-2x2-e1-f1",),
+}
+"""Short runs in `tests/data/flink` that take most actions of a machine; of the runtime all simulated ones."""
 PAGE = TOOLS.parent / "docs" / "validated.md"
 NOT_TAKEN, NOT_ALONE = "no run takes its action", "no copy breaks it alone"
 
@@ -486,6 +495,11 @@ In logs of the runtime events are only moved.
 """
 
 
+def short_runs(name: str, scratch: Path) -> list[Path]:
+    """The runs of a machine that are used without RUN."""
+    return [unpacked(run, scratch) for run in RUNS[name]] if name in RUNS else recorded_runs(MACHINES[name], scratch)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -499,7 +513,7 @@ def main() -> None:
     results: list[Found] = []
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.machine or MACHINES:
-            runs = given.runs or recorded_runs(MACHINES[name], Path(scratch))
+            runs = given.runs or short_runs(name, Path(scratch))
             most = 0 if MACHINES[name] is runtime_lies and not given.runs else given.most  # hundreds of kinds of edits
             for found in sabotaged(MACHINES[name], runs, most, given.moved):
                 results.append(found)

@@ -11,22 +11,13 @@ from typing import Any
 
 import pytest
 
-from lies import MACHINES, recorded_runs
-from sabotage import PAGE, Found, guards, judged_with, sabotaged, varied, without_action
+from lies import MACHINES
+from sabotage import PAGE, RUNS, Found, guards, judged_with, sabotaged, short_runs, varied, without_action
 from shares import share
 from streamproof.conformance import validate_paths
 from streamproof_models.credit_channel import Unpaid
 from streamproof_specs.credit_channel.flink.recorded_machine import RecordedChannel
 
-SMALL = {
-    "failover": ("logs/a-taskfail-1", "logs/d-credit-3"),
-    "regions": ("logs/a-taskfail-1", "more/pipe"),
-    "partition_lifecycle": ("logs/b-lostpart-1",),
-    "slot_pool": ("logs/e-slots-1",),
-    "checkpoints": ("live/ckpt-expo",),
-    "credit_channel": ("credit/d-2x2-e1-f1",),
-}
-"""Short runs that take most actions of a machine."""
 NOT_NEEDED: dict[str, set[str]] = {
     "TaskAttempt": {"ignore", "reject", "withdraw"},
     "SlotViews": {"close_connection", "receive_ack"},
@@ -41,10 +32,10 @@ def recorded(flink_logs: Path, flink_more: Path, flink_live: Path, flink_credit:
     return lambda run: folders[run.partition("/")[0]] / run.partition("/")[2]
 
 
-@pytest.mark.parametrize("model", share(SMALL, 3))
+@pytest.mark.parametrize("model", share(RUNS, 3))
 def test_no_action_can_be_left_out(model: str, recorded: Any) -> None:
     """Each action that a run takes is needed: without it the run is rejected."""
-    for found in sabotaged(MACHINES[model], map(recorded, SMALL[model]), most=0, moved=0, with_variants=False):
+    for found in sabotaged(MACHINES[model], map(recorded, RUNS[model]), most=0, moved=0, with_variants=False):
         assert found.actions
         needless = {action for action, shown in found.actions.items() if not shown}
         assert needless == NOT_NEEDED.get(found.machine.__name__, set()), found.machine
@@ -76,7 +67,7 @@ def test_the_table_is_the_tools(model: str, tmp_path: Path) -> None:
     """What the page says is noticed is noticed."""
     page = PAGE.read_text(encoding="utf-8")
     most, moved = map(int, re.search(r"--most (\d+) --moved (\d+)", page).groups())  # type: ignore[union-attr]
-    runs = recorded_runs(MACHINES[model], tmp_path)
+    runs, most = short_runs(model, tmp_path), 0 if model == "runtime" else most
     results: list[Found] = sabotaged(MACHINES[model], runs, most, moved)
     for found in results:
         counts = [f"{sum(map(bool, p.values()))} of {len(p)}" for p in (found.actions, found.guards, found.variants)]
