@@ -256,7 +256,7 @@ COMPILING = "streamproof: compiling the search ...\n"
 @pytest.mark.parametrize(
     ("tier", "few", "number", "before"),
     [
-        ("compiled", "16", signal.SIGTERM, "interrupted after 0 states in 0 levels, while compiling the search"),
+        ("compiled", "24", signal.SIGTERM, "interrupted after 0 states in 0 levels, while compiling the search"),
         pytest.param(
             *(
                 "auto",

@@ -21,6 +21,13 @@ class RareCalls(Channel):
         s.partition_requests -= 1
 
     @action
+    def time_out(self, s):
+        """The partition has not come into being in time: the reader is given up (Flink 2.x)."""
+        require(s.reader_created and not s.in_all_readers and not s.reader_released)
+        s.reader_created = False
+        s.num_credits_available = 0
+
+    @action
     def retrigger_request(self, s):
         """The consumer was notified that the partition does not exist, and repeats its request."""
         require(s.exclusive_requested and not s.channel_released)

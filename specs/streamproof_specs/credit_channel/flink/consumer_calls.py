@@ -34,7 +34,7 @@ def _request(r: Reading, call: Call) -> list[Effect]:
 
 def _retrigger(r: Reading, call: Call) -> list[Effect]:
     again = Move("retrigger_request")
-    return call.effect((again,), (REFUSED, again), (Move("request_answered"),))
+    return call.effect((again,), (REFUSED, again), (Move("time_out"), again), (Move("request_answered"),))
 
 
 def _request_buffer(r: Reading, call: Call) -> list[Effect]:
