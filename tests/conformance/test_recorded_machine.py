@@ -10,10 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from nonempty import nonemptyfrom hypothesis import given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nonempty import nonempty
 from streamproof.conformance import Instance, compile_model, judge
 from streamproof.conformance.flink import JobGraph as LoggedGraph
 from streamproof.conformance.flink.graph import Edge as LoggedEdge
