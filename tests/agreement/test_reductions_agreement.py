@@ -21,7 +21,7 @@ from shares import share
 from streamproof.base.errors import StreamproofError
 from streamproof.base.options import SearchOptions
 from streamproof.explicit.exploration import Exploration, explore
-from streamproof.explicit.reductions import automorphism, stubborn
+from streamproof.explicit.reductions import automorphism, plan, stubborn
 from streamproof.explicit.reductions.renaming import renamed, symmetric_sorts
 from streamproof.system import Kind, ModelError, System, Verdict
 from streamproof.system import build as b
@@ -167,7 +167,7 @@ def test_a_missing_mistake_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_progress_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where sets may be empty although deadlocks or endless behaviours are asked about, some verdict is another."""
     right = stubborn.stubborn_sets
-    monkeypatch.setattr(stubborn, "stubborn_sets", lambda *given: replaced(right(*given)))
+    monkeypatch.setattr(plan, "stubborn_sets", lambda *given: replaced(right(*given)))
     assert disagrees(random_system, range(40), por=True)
 
 
@@ -263,7 +263,7 @@ def test_a_wrong_symmetry_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def believe(scalarised: Any, simple: System, properties: Any) -> Any:
         return symmetric_sorts(scalarised.original)
 
-    monkeypatch.setattr(automorphism, "verify", believe)
+    monkeypatch.setattr(plan, "verify", believe)
     with pytest.raises((AssertionError, StreamproofError)):
         same_orbits(lambda random: symmetric_system(random, favourite=True), range(60))
 
