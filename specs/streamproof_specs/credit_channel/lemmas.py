@@ -52,8 +52,8 @@ def buffers(m, s):
 
 @lemma
 def nothing_before_it_opens(m, s):
-    """Before the request arrives nothing is sent, received or gained; exclusive buffers precede the request."""
-    sends = s.sequence_number == 0 and s.num_credits_available == 0 and not s.is_blocked
+    """Before the reader has its view nothing is sent, received or gained; exclusive buffers precede the request."""
+    sends = s.sequence_number == 0 and not s.is_blocked and (s.reader_created or s.num_credits_available == 0)
     travels = len(s.responses) == 0 and len(s.add_credits) == 0 and not s.resume_consumption_sent
     receives = s.expected_sequence_number == 0 and s.partial_buffers_received == 0 and s.bytes_received == 0
     queues = len(s.received_buffers) == 0 and len(s.received_priority_buffers) == 0
@@ -62,7 +62,8 @@ def nothing_before_it_opens(m, s):
     waits = not s.is_waiting_for_floating_buffers and not s.buffer_requested and not s.requested_exclusive
     idle = sends and travels and receives and queues and blocks and gains and waits and s.exclusive_in_use == 0
     requested = s.exclusive_buffers > 0 or s.partition_requests > 0 or s.reader_created
-    return (s.reader_created or idle) and (s.exclusive_requested or not requested)
+    opened = s.in_all_readers or s.reader_released
+    return (opened or idle) and (s.reader_created or not opened) and (s.exclusive_requested or not requested)
 
 
 @lemma
