@@ -524,7 +524,9 @@ def main() -> None:
                 for guard, shown in found.guards.items() if given.list else ():
                     print(f"  {'+' if shown else '-'} {Path(guard[0]).name}:{guard[1]} {found.texts[guard]}  {shown}")
     if given.write:
-        PAGE.write_text(page(results, f"python tools/sabotage.py --most {given.most} --moved {given.moved} --write"))
+        chosen = "".join(f"--machine {name} " for name in given.machine or ())
+        command = f"python tools/sabotage.py {chosen}--most {given.most} --moved {given.moved} --write"
+        PAGE.write_text(page(results, command), encoding="utf-8")
 
 
 if __name__ == "__main__":
