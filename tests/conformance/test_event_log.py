@@ -31,7 +31,19 @@ from streamproof import (
     action,
     require,
 )
-from streamproof.conformance import Event, EventLog, InputError, Move, RunVerdict, assert_conforms, judge, write_ndjson
+from streamproof.conformance import (
+    Event,
+    EventLog,
+    InputError,
+    Move,
+    Plan,
+    RunVerdict,
+    Unit,
+    assert_conforms,
+    judge,
+    judging,
+    write_ndjson,
+)
 from streamproof.system import Interpreter, StreamproofError, System
 from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort, Sort, UnionSort, values
 
@@ -469,3 +481,15 @@ def test_the_recipe_for_tests(tmp_path: Path, flink_logs: Path) -> None:
         assert_conforms(long, Counter3)
     with pytest.raises(InputError):
         assert_conforms(tmp_path / "none.ndjson", Counter3)
+
+
+def test_larger_bounds_decide_only_what_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rejection or an error stays, whatever other bounds would say."""
+    up = Event("job", "p", 0, "up")
+    log = Plan("run", (Unit("job", "a job", (), partial=None),), (up,))
+    for kind in ("rejected", "error", "inconclusive"):
+        monkeypatch.setattr(judging._CaseJudge, "verdict", lambda case, kind=kind: replace(case.open, answer=kind))
+        asked: list[str] = []
+        plan = replace(log, larger=lambda asked=asked: iter(asked.append("larger") or ()))
+        assert [v.answer for v in judge(plan, "credit")] == [kind]
+        assert bool(asked) is (kind == "inconclusive")

@@ -198,7 +198,7 @@ def test_each_step_is_one_of_the_verified_machine(
 
 @pytest.mark.parametrize(("tasks", "every"), [(1, 1), (2, 1), pytest.param(3, 10, marks=pytest.mark.long)])
 def test_each_step_is_one_of_the_verified_machine_on_small_graphs(tasks: int, every: int) -> None:
-    """On every job graph of so many tasks, or a share of them."""
+    """On every job graph with this number of tasks, or a share of them."""
     graphs = job_graphs(tasks, (Exchange.PIPELINED, Exchange.BLOCKING, Exchange.HYBRID_FULL))
     for graph in nonempty(islice(graphs, 0, None, every)):
         assert Followed(graph, 2, None).compare() > 0

@@ -44,13 +44,14 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
         return _CaseJudge(case, order, undecided, judged).verdict()
 
     found = [verdict(case) for case in plan.cases]
-    if plan.larger is None or all(v.answer == "accepted" for v in found):
+    if plan.larger is None:
         return found
-    return [v if v.answer == "accepted" else _with_room(v, plan, model, judged) for v in found]
+    return [_with_room(v, plan, model, judged) if v.answer == "inconclusive" else v for v in found]
 
 
 def _with_room(verdict: RunVerdict, plan: Plan, model: str, judged: list[Event] | None) -> RunVerdict:
-    """The verdict with the first larger bounds by which the case is accepted; without any, the verdict that there is."""
+    """The verdict with the first larger bounds by which an undecided case is accepted; without any, the verdict that there
+    is."""
     for other in plan.larger() if plan.larger is not None else ():
         cases = tuple(case for case in other.cases if case.trace == verdict.trace)
         accepted = [v for v in judge(replace(other, cases=cases), model, judged) if v.answer == "accepted"]

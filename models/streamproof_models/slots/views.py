@@ -1,4 +1,4 @@
-"""The views of slots in Flink 2.3, without what logs do not show: who is told what, and when.
+"""The views of slots in Flink 2.3, without the messages, which logs do not show.
 
 `slot_pool` has every message, the requirements of the job and the resources of the TaskExecutor. This model has the same
 rules for the views of ResourceManager, TaskExecutor and JobMaster, and of a message only whether it was ever sent: it may

@@ -139,7 +139,7 @@ class RecordedPartition(PartitionLifecycle):
 
     @action
     def list_for_release(self, s):
-        """The TaskManager is told to release it."""
+        """An order to release it is sent to the TaskManager."""
         s.listed = True
 
     @action

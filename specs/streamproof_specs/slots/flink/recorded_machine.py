@@ -21,5 +21,5 @@ MOST_OFFERS = 64
 
 @lru_cache(maxsize=16)
 def slot_system(offers: int = 0) -> System:
-    """The machine of one allocation that is offered at most so many times; 0: its offers are not known."""
+    """The machine of one allocation that is offered `offers` times at most; 0: the number is not known."""
     return compile_model(SlotViews(repeats=min(1 << offers.bit_length(), MOST_OFFERS)))
