@@ -11,10 +11,10 @@ from streamproof.model_registry import find
 from streamproof.system import Verdict
 
 COUNTS = {
-    "buffer_pool": {None: (27, 43, 8), "without-reserve": (8, 9, 5)},
-    "partition_states": {None: (45, 66, 17), "named-only": (19, 20, 12)},
-    "region_placement": {None: (13, 13, 13), "waits-for-all": (2, 2, 2)},
-    "shared_slot": {None: (49, 85, 11), "removes-any": (7, 7, 6)},
+    "buffer_pool": {None: (27, 43, 8), "without-reserve": (8, 9, 5), "unused-dropped": (14, 17, 7)},
+    "partition_states": {None: (45, 66, 17), "named-only": (19, 20, 12), "named-only-waiting": (10, 10, 6)},
+    "region_placement": {None: (13, 13, 13), "waits-for-all": (2, 2, 2), "unfinished-input": (10, 13, 7)},
+    "shared_slot": {None: (49, 85, 11), "removes-any": (7, 7, 6), "waits-for-release": (4, 4, 3)},
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
 LARGER = {

@@ -17,6 +17,8 @@ COUNTS = {
     "release-on-consumption": (14560, 103449, 23),
     "rm-ignores-partitions": (21680, 159685, 22),
     "stale-report": (22880, 164105, 22),
+    "unnoticed-loss": (18080, 127625, 22),
+    "cleanup-of-all-jobs": (19840, 144433, 22),
 }
 """Distinct states, generated states and depth."""
 FREE = "executors,partitions,consumers"

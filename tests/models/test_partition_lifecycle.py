@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from model_verdicts import established
 from shares import share
+from streamproof import Spec, reachable
 from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
+from streamproof_models.partitions.machine import PartitionLifecycle
 from streamproof_specs.partitions.properties import SPEC
 
 COUNTS: dict[str | None, tuple[int, int, int]] = {
     None: (4942, 27025, 26),
     "release-on-consumption": (4834, 26723, 25),
+    "read-then-finish": (5898, 34185, 28),
+    "release-when-read": (364, 1892, 14),
     "close-connection-early": (478, 2483, 14),
     "rm-ignores-partitions": (381, 2054, 14),
     "stale-report": (396, 2092, 14),
@@ -27,18 +33,22 @@ COUNTS: dict[str | None, tuple[int, int, int]] = {
     "discarding": (10358, 66962, 23),
     "runtime": (46756, 392513, 23),
     "grace": (9212, 53686, 26),
-    "grace-without-fencing": (971, 5774, 18),
+    "grace-without-fencing": (1408, 8785, 19),
     "unfenced-grace": (1246, 8046, 20),
     "released-taken-back": (17504, 124259, 29),
     "late-release": (10940, 66789, 27),
     "flink": (11063, 79792, 27),
     "flink-default": (1934, 12486, 21),
-    "flink-repaired": (15077, 107450, 26),
+    "flink-repaired": (15921, 112417, 26),
     "flink-default-repaired": (5868, 36464, 25),
-    "flink-lost-request": (4935, 38342, 27),
+    "flink-lost-request": (5071, 38989, 27),
     "flink-timer": (1376, 8819, 20),
     "flink-cleanup-set": (2207, 15233, 20),
     "flink-no-timer": (1251, 7239, 19),
+    "flink-all-repairs": (15921, 112417, 26),
+    "flink-default-all-repairs": (5868, 36464, 25),
+    "flink-listed-early": (2103, 14445, 18),
+    "flink-endless-recovery": (2087, 14321, 18),
     "pipelined": (6365, 39335, 23),
     "caching": (6507, 38168, 26),
     "memory-only": (9969, 62996, 26),
@@ -59,7 +69,11 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
 def test_every_property_has_a_variant_that_breaks_it() -> None:
     """No property is true whatever the rules are."""
     broken = {name for expected in SPEC.expected.values() for name in expected}
-    assert broken == {function.__name__ for function in SPEC.properties} | {"promoted_kept", "cluster_known"}
+    assert broken == {function.__name__ for function in SPEC.properties} | {
+        "grace_kept",
+        "promoted_kept",
+        "cluster_known",
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,6 +100,19 @@ def test_the_machine_holds_at_other_sizes(
     result = explore(SPEC.system(variant, **parameters))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == counts
+
+
+@pytest.mark.parametrize(("variant", "expected"), [("flink-repaired", "holds"), ("flink-default-repaired", "violated")])
+def test_a_recovery_gets_its_partitions_back(variant: str, expected: str) -> None:
+    """The repairs leave job recovery what it is for: a JobMaster that recovers tracks a partition from before its crash."""
+
+    @reachable
+    def taken_back(m: Any, s: Any) -> Any:
+        """It deploys nothing while it recovers."""
+        return any(s.recovering[m.job_of[p]] and s.tracked[p] == "STORED" for p in range(m.partitions))
+
+    found = explore(Spec(PartitionLifecycle, properties=(taken_back,)).system(variant)).finding("taken_back")
+    assert found.verdict.value == expected
 
 
 @pytest.mark.long

@@ -95,3 +95,18 @@ class WithoutReserve(BufferPool, variant="without-reserve"):
     """Before FLINK-24035: a pool may be created without a segment."""
 
     reserves = False
+
+
+class UnusedDropped(BufferPool, variant="unused-dropped"):
+    """The pool may notify a channel that does not listen any more, and does not take back the buffer that it refuses."""
+
+    def recycle(self, s, c):
+        """`BufferListener.notifyBufferAvailable` returns false, and nobody looks."""
+        require(s.channel[c] == "READS")
+        s.channel[c] = "DONE"
+        if any(at == "LISTENS" for at in s.channel):
+            d = choose(range(self.channels))
+            if s.channel[d] == "LISTENS":
+                s.channel[d] = "READS"
+        else:
+            s.available += 1

@@ -96,3 +96,12 @@ class NamedOnly(PartitionStates, variant="named-only"):
     """Before FLINK-13055: a failover restarts the producer of the named partition only."""
 
     leverages_tracker = False
+
+
+class NamedOnlyWaiting(NamedOnly, variant="named-only-waiting"):
+    """The same, and the consumer starts when all its partitions are stored: those that nobody named never are."""
+
+    def start(self, s):
+        """Also: no partition is lost."""
+        require(all(p == "STORED" for p in s.partition))
+        super().start(s)

@@ -64,3 +64,12 @@ class WaitsForAll(RegionPlacement, variant="waits-for-all"):
     """Before FLINK-19552: a slot request waits for the locations of all inputs of its group."""
 
     waits_for_all = True
+
+
+class UnfinishedInput(RegionPlacement, variant="unfinished-input"):
+    """A region is scheduled as soon as its input runs, although the exchange is blocking."""
+
+    def schedule(self, s, t):
+        """The input has a location."""
+        require(s.task[t] == "CREATED" and (t == 0 or self.is_located(s, t - 1)))
+        s.task[t] = "REQUESTED"

@@ -88,3 +88,12 @@ class RemovesAny(SharedSlot, variant="removes-any"):
     """Before FLINK-14701: a release removes the entry of its request id, whatever allocation it has."""
 
     tests_child = False
+
+
+class WaitsForRelease(SharedSlot, variant="waits-for-release"):
+    """A task allocates again after the release of its child, which goes on after the task has allocated."""
+
+    def allocate_again(self, s, i):
+        """No release is under way."""
+        require(s.slot[i] != "RELEASING")
+        super().allocate_again(s, i)

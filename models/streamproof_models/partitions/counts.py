@@ -249,3 +249,21 @@ class StaleReportCounts(PartitionCounts, variant="stale-report"):
         before = s.empty[e]
         super().deploy(s, p, e)
         s.empty[e] = before
+
+
+class UnnoticedLossCounts(PartitionCounts, variant="unnoticed-loss"):
+    """A consumer takes a missing partition for an empty one."""
+
+    def consume(self, s, p):
+        """A consumer has read what is there, perhaps nothing."""
+        require(s.tracked[p] == "STORED" and s.unfinished[p] > 0)
+        s.unfinished[p] -= 1
+
+
+class CleanupOfAllJobsCounts(PartitionCounts, variant="cleanup-of-all-jobs"):
+    """The loss of another job's JobMaster costs this job its partitions, too."""
+
+    def clean_up(self, s, p):
+        """Whatever the connection of this job is."""
+        require(self.on_disk(s, p))
+        s.copy[p] = "DELETED" if s.link[s.location[p]] == "CLOSED" else "LOST"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from streamproof import WEAK, Array, Bool, Case, Range, State, action, choose, require
+from streamproof import WEAK, Array, Bool, Case, State, action, choose, require
 from streamproof_models.partitions.machine import Close, Deploy, PartitionLifecycle
 from streamproof_models.partitions.variants import Grace
 
@@ -26,13 +26,12 @@ class Flink(Grace, variant="flink"):
     retains: ClassVar[bool] = True
     """`TaskExecutor.shouldRetainPartitionsOnJobManagerConnectionLost`."""
     empty_orders: ClassVar[tuple[type[Case], ...]] = (Close, Retain)
+    timers: ClassVar[int] = 2
 
     def state(self):
         """Also: what the TaskExecutor knows of a job without connection, and whether a JobMaster recovers."""
-        declared = dict(super().state().items())
-        declared["timer"] = Array(self.links, Range(0, 2))
         return State(
-            **declared,
+            **dict(super().state().items()),
             in_cleanup_set=Array(self.links, Bool()),  # TaskExecutor.jobPartitionToCleanupSet
             cleaning=Array(self.links, Bool()),  # TaskExecutor.scheduleResultPartitionCleanup waits for tasks to end
             recovering=Array(self.jobs, Bool()),  # JobMaster.fetchAndRetainPartitions
@@ -45,14 +44,19 @@ class Flink(Grace, variant="flink"):
         require(not s.recovering[self.job_of[p]])
         super().deploy(s, p, e)
 
+    def close(self, s, j, e):
+        """`TaskExecutor.closeJobManagerConnectionIfNoAllocatedResources`: not while it has what a recovery asks for."""
+        require(not s.recovering[j])
+        super().close(s, j, e)
+
     def recover(self, s, j):
         """`JobMaster.startFetchAndRetainPartitionWithMetricsOnTaskManager`."""
         super().recover(s, j)
         s.recovering[j] = self.retains
 
-    @action(j="jobs")
+    @action(j="jobs", fairness=WEAK)
     def stop_recovering(self, s, j):
-        """Enough reports, or a time-out: `JobMaster.getPartitionWithMetrics`."""
+        """Enough reports, or a time-out, which comes in the end: `JobMaster.getPartitionWithMetrics`."""
         require(s.recovering[j] and s.master[j] == "RUNNING")
         s.recovering[j] = False
         for p in range(self.partitions):
@@ -134,7 +138,7 @@ class Flink(Grace, variant="flink"):
 
     def lose_master(self, s, j, e):
         """The TaskExecutor disconnects and tells the JobMaster, which answers with `disconnectJobManager`."""
-        require(s.connected[j, e] and s.timer[j, e] < 2)
+        require(s.connected[j, e] and s.timer[j, e] < self.timers)
         self.disconnect(s, j, e, None if self.retains else "LOST")
         told = choose([True, False])
         if told and s.registered[j, e]:
@@ -184,8 +188,9 @@ class Flink(Grace, variant="flink"):
             self.schedule_cleanup(s, j, e, self.has_producer(s, j, e), how)
 
     def is_needed(self, s, p, a):
-        """A JobMaster that may come back needs what it will ask for."""
-        returns = s.master[self.job_of[p]] == "CRASHED" and s.recoveries[self.job_of[p]] > 0
+        """A JobMaster that recovers, or may come back, needs what it will ask for."""
+        j = self.job_of[p]
+        returns = s.recovering[j] or (s.master[j] == "CRASHED" and s.recoveries[j] > 0)
         wanted = s.attempt[p] == a + 1 and s.tracked[p] == "GONE" and not self.is_consumed(s, p)
         return super().is_needed(s, p, a) or (self.retains and returns and wanted)
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from streamproof import action
 from streamproof_models.partitions.flink import Flink
+from streamproof_models.partitions.machine import PartitionLifecycle
 
 
 class FlinkRepaired(Flink, variant="flink-repaired"):
     """Flink 2.3 with repairs: a registration ends timers, clean-ups and membership of the clean-up set."""
 
     def meet_again(self, s, j, e):
-        """The registration closes the earlier connection on both sides."""
-        self.forget(s, j, e)
+        """A registration closes the earlier connection on both sides; a JobMaster that recovers has had none."""
+        if s.registered[j, e]:
+            self.forget(s, j, e)
 
     def cancel_timer(self, s, j, e):
         """The disconnection is over: what is there and not asked for is deleted at once."""
@@ -65,3 +68,37 @@ class FlinkLostRequest(FlinkRepaired, variant="flink-lost-request"):
         """The disconnection is over."""
         super().retain(s, j, e)
         s.timer[j, e] = 0
+
+
+class FlinkAllRepairs(FlinkRepaired, variant="flink-all-repairs"):
+    """Also: heartbeats list the partitions that the JobMaster tracks, from the end of its recovery on."""
+
+    def synchronise(self, s, j, e):
+        """A JobMaster that recovers lists tasks only."""
+        if s.recovering[j]:
+            super().synchronise(s, j, e)
+        else:
+            PartitionLifecycle.synchronise(self, s, j, e)
+
+
+class FlinkDefaultAllRepairs(FlinkAllRepairs, variant="flink-default-all-repairs"):
+    """The same repairs, as Flink 2.3 is configured."""
+
+    retains: ClassVar[bool] = False
+
+
+class FlinkListedEarly(FlinkAllRepairs, variant="flink-listed-early"):
+    """Heartbeats list partitions at once: a JobMaster that recovers does not list what it is about to ask for."""
+
+    def synchronise(self, s, j, e):
+        """Whether or not it recovers."""
+        PartitionLifecycle.synchronise(self, s, j, e)
+
+
+class FlinkEndlessRecovery(FlinkAllRepairs, variant="flink-endless-recovery"):
+    """The recovery of the JobMaster has no time-out: it may wait for reports for ever."""
+
+    @action(j="jobs")
+    def stop_recovering(self, s, j):
+        """Enough reports."""
+        super().stop_recovering(s, j)

@@ -85,6 +85,8 @@ class PartitionLifecycle(Model):
     """States of a partition of a job that a TaskExecutor stores."""
     readable: ClassVar[tuple[str, ...]] = ("STORED",)
     """When a consumer may start."""
+    has_read: ClassVar[tuple[str, ...]] = ("FINISHED",)
+    """States of a consumer that has read the partition to its end."""
     orders: ClassVar[tuple[type[Case], ...]] = (Deploy, Release)
     """What a JobMaster may order to be done with a partition."""
     empty_orders: ClassVar[tuple[type[Case], ...]] = (Close,)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from streamproof import WEAK, Array, Bool, State, action, require
+from typing import ClassVar
+
+from streamproof import WEAK, Array, Enum, Range, State, action, require, step
 from streamproof_models.partitions.machine import Close, PartitionLifecycle, Release
 
 
@@ -11,6 +13,42 @@ class ReleaseOnConsumption(PartitionLifecycle, variant="release-on-consumption")
 
     def consume(self, s, p, c, a):
         """The first consumer is the last."""
+        super().consume(s, p, c, a)
+        s.copy[p, a] = "DELETED"
+
+
+class ReadThenFinish(PartitionLifecycle, variant="read-then-finish"):
+    """Reading a partition to its end and finishing are two steps; a consumer that fails in between reads again."""
+
+    has_read: ClassVar[tuple[str, ...]] = ("READ", "FINISHED")
+
+    def state(self):
+        """A consumer may have read all, and not finished."""
+        declared = dict(super().state().items())
+        declared["consumer"] = Array(self.readers, Enum("CREATED", "READING", "READ", "FINISHED"))
+        return State(**declared)
+
+    def consume(self, s, p, c, a):
+        """A consumer has read the partition to its end, and goes on to process it."""
+        super().consume(s, p, c, a)
+        s.consumer[p, c] = "READ"
+
+    @action(p="partitions", c="consumers")
+    def finish_consumer(self, s, p, c):
+        """The consumer finishes."""
+        require(s.consumer[p, c] == "READ")
+        s.consumer[p, c] = "FINISHED"
+
+    def restart_consumers(self, s, p, *states):
+        """A consumer that has read all does not miss the partition; it starts anew with those that have finished."""
+        super().restart_consumers(s, p, *states, *(("READ",) if "FINISHED" in states else ()))
+
+
+class ReleaseWhenRead(ReadThenFinish, variant="release-when-read"):
+    """The behaviour that is replaced, with reading apart from finishing: what was read once is deleted."""
+
+    def consume(self, s, p, c, a):
+        """The first consumer is the last, and has not finished."""
         super().consume(s, p, c, a)
         s.copy[p, a] = "DELETED"
 
@@ -125,15 +163,18 @@ class Discarding(PartitionLifecycle, variant="discarding"):
 class Grace(PartitionLifecycle, variant="grace"):
     """With a grace period: the TaskExecutor keeps stored partitions for a while; a JobMaster that comes back gets them."""
 
+    timers: ClassVar[int] = 1
+    """Maximum number of timers of one connection that run."""
+
     def state(self):
         """Also: the timers of the grace periods that have begun."""
-        return State(**dict(super().state().items()), timer=Array(self.links, Bool()))
+        return State(**dict(super().state().items()), timer=Array(self.links, Range(0, self.timers)))
 
     def lose_master(self, s, j, e):
         """The heartbeat of the JobMaster times out: producers fail, stored partitions are kept until the timer fires."""
-        require(s.connected[j, e])
+        require(s.connected[j, e] and s.timer[j, e] < self.timers)
         s.connected[j, e] = False
-        s.timer[j, e] = True
+        s.timer[j, e] += 1
         self.delete_some(s, j, e, "LOST", "PRODUCING")
 
     def delete_some(self, s, j, e, how, state):
@@ -144,9 +185,9 @@ class Grace(PartitionLifecycle, variant="grace"):
 
     @action(j="jobs", e="executors", fairness=WEAK)
     def expire(self, s, j, e):
-        """The grace period is over."""
-        require(s.timer[j, e])
-        s.timer[j, e] = False
+        """A timer fires, the oldest first: its grace period is over."""
+        require(s.timer[j, e] > 0)
+        s.timer[j, e] -= 1
         self.delete_some(s, j, e, "DELETED" if s.connected[j, e] else "LOST", "STORED")
 
     def register(self, s, j, e):
@@ -162,7 +203,7 @@ class Grace(PartitionLifecycle, variant="grace"):
 
     def cancel_timer(self, s, j, e):
         """The TaskExecutor is connected again."""
-        s.timer[j, e] = False
+        s.timer[j, e] = 0
 
     def is_wanted(self, s, p):
         """Whether the JobMaster takes the newest attempt of a partition back: it was lost, not released."""
@@ -182,11 +223,28 @@ class Grace(PartitionLifecycle, variant="grace"):
         """Timers are gone, too."""
         super().stop_executor(s, e, how)
         for j in range(self.jobs):
-            s.timer[j, e] = False
+            s.timer[j, e] = 0
+
+    @step
+    def grace_kept(self, s, t):
+        """Without connection, no stored partition is deleted before the last timer, that of this disconnection, has fired."""
+        return not any(
+            s.copy[p, a] == "STORED"
+            and t.copy[p, a] in ("DELETED", "LOST")
+            and s.location[p, a] == e
+            and t.executor[e] == "UP"
+            and not s.connected[self.job_of[p], e]
+            and not t.connected[self.job_of[p], e]
+            and t.timer[self.job_of[p], e] > 0
+            for e in range(self.executors)
+            for p, a in self.ids
+        )
 
 
 class GraceWithoutFencing(Grace, variant="grace-without-fencing"):
     """The timer of a grace period is not cancelled when the TaskExecutor is connected again."""
+
+    timers: ClassVar[int] = 2
 
     def cancel_timer(self, s, j, e):
         """The timer goes on."""

@@ -21,6 +21,12 @@ def served(m, s):
 SPEC = Spec(
     BufferPool,
     properties=(conserved, served),
-    expected={"without-reserve": {"served": "violated", "deadlock": "violated"}},
-    variant_parameters={"without-reserve": {"channels": 1, "segments": 1}},  # the pool and the channel of the report
+    expected={
+        "without-reserve": {"served": "violated", "deadlock": "violated"},
+        "unused-dropped": {"conserved": "violated", "served": "violated", "deadlock": "violated"},
+    },
+    variant_parameters={
+        "without-reserve": {"channels": 1, "segments": 1},  # the pool and the channel of the report
+        "unused-dropped": {"segments": 1},
+    },
 )

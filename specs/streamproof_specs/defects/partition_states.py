@@ -27,6 +27,12 @@ def completed(m, s):
 SPEC = Spec(
     PartitionStates,
     properties=(one_failover_per_loss, successful, completed),
-    expected={"named-only": {"one_failover_per_loss": "violated", "successful": "violated"}},
-    variant_parameters={"named-only": {"inputs": 2, "losses": 1}},  # the second partition is missed again
+    expected={
+        "named-only": {"one_failover_per_loss": "violated", "successful": "violated"},
+        "named-only-waiting": {"completed": "violated", "deadlock": "violated"},
+    },
+    variant_parameters={  # the second partition is missed again, or never produced
+        "named-only": {"inputs": 2, "losses": 1},
+        "named-only-waiting": {"inputs": 2, "losses": 1},
+    },
 )

@@ -21,6 +21,9 @@ def completed(m, s):
 SPEC = Spec(
     RegionPlacement,
     properties=(inputs_first, completed),
-    expected={"waits-for-all": {"completed": "violated", "deadlock": "violated"}},
-    variant_parameters={"waits-for-all": {"regions": 3}},
+    expected={
+        "waits-for-all": {"completed": "violated", "deadlock": "violated"},
+        "unfinished-input": {"inputs_first": "violated"},
+    },
+    variant_parameters={"waits-for-all": {"regions": 3}, "unfinished-input": {"regions": 2}},
 )

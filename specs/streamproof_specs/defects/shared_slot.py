@@ -21,6 +21,9 @@ def tracked(m, s):
 SPEC = Spec(
     SharedSlot,
     properties=(returned, tracked),
-    expected={"removes-any": {"returned": "violated", "tracked": "violated"}},
-    variant_parameters={"removes-any": {"requests": 1}},
+    expected={
+        "removes-any": {"returned": "violated", "tracked": "violated"},
+        "waits-for-release": {"deadlock": "violated"},
+    },
+    variant_parameters={"removes-any": {"requests": 1}, "waits-for-release": {"requests": 1}},
 )

@@ -84,5 +84,7 @@ SPEC = Spec(
         "release-on-consumption": {"kept_while_needed": "violated"},
         "rm-ignores-partitions": {"idle_executors_only": "violated"},
         "stale-report": {"idle_executors_only": "violated"},
+        "unnoticed-loss": {"read_where_stored": "violated"},
+        "cleanup-of-all-jobs": {"lost_with_connection": "violated"},
     },
 )

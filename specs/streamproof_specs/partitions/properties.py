@@ -22,7 +22,7 @@ def read_where_stored(m, s, t):
     """A consumer finishes only if the partition is stored."""
     return not any(
         s.consumer[p, c] == "READING"
-        and t.consumer[p, c] == "FINISHED"
+        and t.consumer[p, c] in m.has_read
         and s.attempt[p] == a + 1
         and s.copy[p, a] != "STORED"
         for p, a in m.ids
@@ -103,6 +103,7 @@ SPEC = Spec(
     ),
     expected={
         "release-on-consumption": {"kept_while_needed": "violated"},
+        "release-when-read": {"kept_while_needed": "violated"},
         "close-connection-early": {"kept_while_needed": "violated"},
         "rm-ignores-partitions": {"idle_executors_only": "violated"},
         "stale-report": {"idle_executors_only": "violated"},
@@ -114,22 +115,25 @@ SPEC = Spec(
         "readers-kept": {"one_attempt_read": "violated"},
         "cleanup-of-all-jobs": {"lost_with_connection": "violated"},
         "runtime": {"read_where_stored": "violated", "lost_with_connection": "violated"},
-        "grace-without-fencing": {"kept_while_needed": "violated"},
+        "grace-without-fencing": {"kept_while_needed": "violated", "grace_kept": "violated"},
         "unfenced-grace": {"kept_while_needed": "violated"},
         "released-taken-back": {"kept_while_needed": "violated"},
         "pipelined-unreleased": {"untracked_deleted": "violated"},
         "unanswered-promotion": {"promoted_kept": "violated"},
         "reported-once": {"cluster_known": "violated"},
-        "flink": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
+        "flink": dict.fromkeys(("kept_while_needed", "grace_kept", "untracked_deleted"), "violated"),
         "flink-default": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
-        "flink-timer": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
-        "flink-cleanup-set": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
-        "flink-lost-request": {"kept_while_needed": "violated", "untracked_deleted": "violated"},
+        "flink-timer": dict.fromkeys(("kept_while_needed", "grace_kept", "untracked_deleted"), "violated"),
+        "flink-cleanup-set": dict.fromkeys(("kept_while_needed", "grace_kept", "untracked_deleted"), "violated"),
+        "flink-lost-request": dict.fromkeys(("kept_while_needed", "grace_kept", "untracked_deleted"), "violated"),
         "flink-repaired": {"untracked_deleted": "violated"},
         "flink-default-repaired": {"untracked_deleted": "violated"},
         "flink-no-timer": {"no_orphan": "violated", "untracked_deleted": "violated"},
+        "flink-listed-early": {"kept_while_needed": "violated"},
+        "flink-endless-recovery": {"untracked_deleted": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks
+        "release-when-read": {"attempts": 1, "failures": 0, "crashes": 0},
         "close-connection-early": {"attempts": 1, "failures": 0, "crashes": 0},
         "rm-ignores-partitions": {"attempts": 1, "failures": 0, "crashes": 0},
         "stale-report": {"attempts": 1, "failures": 0, "crashes": 0},
@@ -152,5 +156,7 @@ SPEC = Spec(
         "flink-cleanup-set": {"attempts": 1, "failures": 0, "crashes": 0},
         "flink-lost-request": {"attempts": 1, "failures": 0},
         "flink-no-timer": {"attempts": 1, "failures": 0, "crashes": 0},
+        "flink-listed-early": {"attempts": 1, "failures": 0},
+        "flink-endless-recovery": {"attempts": 1, "failures": 0},
     },
 )
