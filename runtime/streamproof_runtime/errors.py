@@ -20,7 +20,7 @@ class OutsideSimulation(RuntimeFailure):
 
 
 class Unsendable(RuntimeFailure):
-    """A record that cannot be sent to another process."""
+    """A value that is no record, or too large a one."""
 
 
 class ProcessLost(RuntimeFailure):

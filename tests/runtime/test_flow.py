@@ -14,13 +14,14 @@ from runtime_runs import example, verdicts
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.records import size
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import Message
 from streamproof_runtime.processes.file_partitions import FileSpill
 from streamproof_runtime.simulator.simulation import WINDOWS, Simulation
 from streamproof_runtime.slots.slot_events import SlotEvents
 from streamproof_runtime.subtasks.batons import Baton
-from streamproof_runtime.subtasks.buffers import BYTES, RECORDS, packed, size
+from streamproof_runtime.subtasks.buffers import BYTES, RECORDS, packed
 from streamproof_runtime.subtasks.flow import BUFFERS, Gate, Outputs
 from streamproof_runtime.subtasks.spilling import MemorySpill, Spill, SpillingQueue
 from streamproof_runtime.subtasks.subtask import Item, Subtask, TaskPlan

@@ -24,10 +24,11 @@ from streamproof_runtime.errors import RuntimeFailure
 from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.records import size
 from streamproof_runtime.messages import Message
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.slots.slot_events import SlotEvents
-from streamproof_runtime.subtasks.buffers import BYTES, size
+from streamproof_runtime.subtasks.buffers import BYTES
 from streamproof_runtime.subtasks.output_buffers import NEVER, OutputBuffers
 from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
 from streamproof_runtime.subtasks.termination import BatonSubtask

@@ -12,8 +12,7 @@ class CheckpointStore(Protocol):
     """Keeps the latest completed checkpoint of a job."""
 
     def save(self, checkpoint: int, snapshots: Mapping[str, Snapshot]) -> None:
-        """Keeps a checkpoint with the snapshot of each subtask; the one before stays if that fails. Raises `OSError`, and
-        `Unsendable` for a state that has no form."""
+        """Keeps a checkpoint with the snapshot of each subtask; the one before stays if that fails. Raises `OSError`."""
 
     def latest(self) -> tuple[int, Mapping[str, Snapshot]]:
         """The latest checkpoint and its snapshots; 0 and none if there is none."""

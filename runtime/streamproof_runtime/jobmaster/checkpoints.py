@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from streamproof_runtime import messages as m
-from streamproof_runtime.errors import JobError, Unsendable
+from streamproof_runtime.errors import JobError
 from streamproof_runtime.jobmaster.master_host import Host, Timing
 from streamproof_runtime.jobmaster.region_runs import RUNNING, Run
 from streamproof_runtime.jobmaster.regions import Region
@@ -99,7 +99,7 @@ class CheckpointCoordinator:
         """Stores the pending checkpoint: then it is complete."""
         try:
             self._host.checkpoint_store.save(self.pending, self._acknowledged)
-        except (OSError, Unsendable) as error:
+        except OSError as error:
             self.abort(f"it cannot be stored: {error}")
         else:
             self.complete()

@@ -11,6 +11,9 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, TypeAlias
 
+from streamproof_runtime.errors import Unsendable
+from streamproof_runtime.jobs.records import own
+
 MODULE = "streamproof_job_"
 """What the names of the modules of job files begin with."""
 Key: TypeAlias = Callable[[Any], Any]
@@ -55,9 +58,6 @@ class Operation:
         return outputs
 
 
-_PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
-
-
 def key_text(key: Any) -> str:
     """The text of a key, by which its subtask is chosen: equal keys have one text in every process.
 
@@ -81,18 +81,12 @@ def key_text(key: Any) -> str:
     )
 
 
-def own(record: Any) -> Any:
-    """The record, for one receiver alone: lists, sets, dictionaries and other values that can change are copied."""
-    kind = type(record)
-    if kind in _PLAIN:
-        return record
-    if kind is tuple:
-        return record if all(type(part) in _PLAIN for part in record) else tuple(map(own, record))
-    if kind is list:
-        return [*map(own, record)]
-    if kind is dict:
-        return {own(key): own(value) for key, value in record.items()}
-    return deepcopy(record)
+def copied(value: Any) -> Any:
+    """A copy of a value between chained functions, which need be no record."""
+    try:
+        return own(value)
+    except Unsendable:
+        return deepcopy(value)
 
 
 def place_of(error: BaseException) -> str:
@@ -106,10 +100,15 @@ def place_of(error: BaseException) -> str:
 
 
 def line_of(function: object) -> str:
-    """The file and the line at which a function of a job file begins; empty for other functions."""
+    """The file and the line at which a function of a job file begins, or one that a function of an operator calls; empty for
+    others."""
+    if isinstance(function, partial):
+        return line_of(function.func)
     code = getattr(function, "__code__", None)
-    of_job = str(getattr(function, "__module__", "")).startswith(MODULE)
-    return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code is not None and of_job else ""
+    if code is not None and str(getattr(function, "__module__", "")).startswith(MODULE):
+        return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+    inside = (cell.cell_contents for cell in getattr(function, "__closure__", None) or ())
+    return next((line for each in inside if callable(each) and (line := line_of(each))), "")
 
 
 def is_of_job(error: BaseException) -> bool:

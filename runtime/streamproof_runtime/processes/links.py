@@ -1,7 +1,8 @@
 """Connections between the processes of a job: TCP on the loopback address, open to those who know the job's secret.
 
 Each side proves that it knows the secret by a keyed hash of two fresh random numbers, so that neither a stranger that
-connects nor one that has taken a port learns it. Nothing of a peer is read as a message before that.
+connects nor one that has taken a port learns it. Nothing of a peer is read as a message before that. Proofs are made and
+checked in a thread of their own, so that a user function that takes long does not keep a peer waiting.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import asyncio
 import hmac
 import os
 import socket
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from streamproof_runtime.processes.wire import Frames, frame
@@ -20,6 +24,8 @@ SECRET = NONCE = PROOF = 32
 """Sizes in bytes."""
 PATIENCE = 10.0
 """Seconds for the proof of a peer that connects."""
+PAUSE = 0.1
+"""Seconds until another attempt to accept a connection."""
 _CHUNK = 1 << 16
 
 
@@ -112,50 +118,124 @@ class Link:
         self._writer.close()
 
 
+@cache
+def _doorkeeper() -> asyncio.AbstractEventLoop:
+    """An event loop in a thread of its own, in which both ends prove themselves: no user function keeps it waiting."""
+    made = asyncio.new_event_loop()
+    threading.Thread(target=made.run_forever, name="doorkeeper", daemon=True).start()
+    return made
+
+
+async def _beside(work: Coroutine[Any, Any, socket.socket]) -> socket.socket:
+    """The result of work in the doorkeeper's loop."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _doorkeeper()))
+
+
+async def _exactly(found: socket.socket, number: int) -> bytes:
+    """The next bytes of a peer, which sends no more before it has an answer. Raises `Refused` where they end."""
+    loop, data = asyncio.get_running_loop(), b""
+    while len(data) < number:
+        more = await loop.sock_recv(found, number - len(data))
+        if not more:
+            raise Refused("the process at the other end closed the connection")
+        data += more
+    return data
+
+
+async def _linked(found: socket.socket) -> Link:
+    return Link(*await asyncio.open_connection(sock=found))
+
+
 async def connect(port: int, secret: bytes, hello: Any) -> Link:
     """Connects to a process of the job, and sends a first value. Raises `OSError`, also for one without the secret."""
-    async with asyncio.timeout(PATIENCE):
-        reader, writer = await asyncio.open_connection(HOST, port)
-        try:
+    return await _linked(await _beside(_opened(port, secret, frame(hello))))
+
+
+async def _opened(port: int, secret: bytes, hello: bytes) -> socket.socket:
+    """A connection to a process that knows the secret, and has the first value."""
+    loop = asyncio.get_running_loop()
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    made.setblocking(False)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await loop.sock_connect(made, (HOST, port))
             own = os.urandom(NONCE)
-            other = await reader.readexactly(NONCE)
-            writer.write(own + proof(secret, b"client", other, own))
-            answer = await reader.readexactly(PROOF)
-            if not hmac.compare_digest(answer, proof(secret, b"server", other, own)):
+            other = await _exactly(made, NONCE)
+            await loop.sock_sendall(made, own + proof(secret, b"client", other, own))
+            if not hmac.compare_digest(await _exactly(made, PROOF), proof(secret, b"server", other, own)):
                 raise Refused("the process at the other end does not know the secret of the job")
-        except asyncio.IncompleteReadError as error:
-            writer.close()
-            raise Refused("the process at the other end closed the connection") from error
-        except BaseException:
-            writer.close()
-            raise
-    link = Link(reader, writer)
-    link.send(frame(hello))
-    return link
+            await loop.sock_sendall(made, hello)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+async def _proved(found: socket.socket, secret: bytes) -> bool:
+    """Whether a peer that has connected knows the secret. Raises `OSError`."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(PATIENCE):
+        own = os.urandom(NONCE)
+        await loop.sock_sendall(found, own)
+        sent = await _exactly(found, NONCE + PROOF)
+        other, answer = sent[:NONCE], sent[NONCE:]
+        if not hmac.compare_digest(answer, proof(secret, b"client", own, other)):
+            return False
+        await loop.sock_sendall(found, proof(secret, b"server", own, other))
+        return True
 
 
 async def serve(
     listener: socket.socket, secret: bytes, accepted: Callable[[Link, Any], Awaitable[None]]
-) -> asyncio.Server:
-    """Serves a listening socket: calls `accepted` with each peer that knows the secret, and its first value."""
+) -> Callable[[], object]:
+    """Serves a listening socket: calls `accepted` with each peer that knows the secret, and its first value. The result is a
+    function that ends this."""
+    main = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
 
-    async def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accepting() -> None:
+        arrivals = set()
+        while True:
+            try:
+                found, _ = await asyncio.get_running_loop().sock_accept(listener)
+            except OSError:  # no descriptor is left, now
+                await asyncio.sleep(PAUSE)
+                continue
+            arrival = asyncio.create_task(arrived(found))
+            arrivals.add(arrival)
+            arrival.add_done_callback(arrivals.discard)
+
+    async def arrived(found: socket.socket) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
-                own = os.urandom(NONCE)
-                writer.write(own)
-                sent = await reader.readexactly(NONCE + PROOF)
-                other, answer = sent[:NONCE], sent[NONCE:]
-                if not hmac.compare_digest(answer, proof(secret, b"client", own, other)):
-                    return
-                writer.write(proof(secret, b"server", own, other))
-                link = Link(reader, writer)
-                hello = await link.first()
-        except (OSError, ValueError, asyncio.IncompleteReadError):
-            return
+            is_of_job = await _proved(found, secret)
+        except OSError:
+            is_of_job = False
+        if is_of_job:
+            main.call_soon_threadsafe(welcome, found)
+        else:
+            with suppress(OSError):
+                found.recv(_CHUNK)  # a peer whose bytes are not read is told of an error
+            found.close()
+
+    def welcome(found: socket.socket) -> None:
+        task = main.create_task(welcomed(found))
+        tasks.add(task)
+        task.add_done_callback(ended)
+
+    def ended(task: asyncio.Task[None]) -> None:
+        tasks.discard(task)
+        if not task.cancelled():
+            task.result()
+
+    async def welcomed(found: socket.socket) -> None:
+        link = await _linked(found)
+        try:
+            hello = await link.first()
+        except (OSError, ValueError):
+            pass
         else:
             await accepted(link, hello)
         finally:
-            writer.close()
+            link.close()
 
-    return await asyncio.start_server(arrived, sock=listener)
+    return asyncio.run_coroutine_threadsafe(accepting(), _doorkeeper()).cancel

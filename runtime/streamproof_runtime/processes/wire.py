@@ -1,7 +1,7 @@
-"""The form of messages between processes: frames of msgpack, each behind its length in four bytes.
+"""The form of messages between processes: msgpack in frames, each behind its length in four bytes.
 
-Records are plain values: None, truth values, numbers, text, bytes, and tuples, lists, sets and dictionaries of them. A
-tuple stays a tuple and a list a list. Nothing that arrives is executed or imported.
+A message is of any size: all of its frames but the last one are marked. What a record may be, `jobs.records` says. A tuple
+stays a tuple and a list a list. Nothing that arrives is executed or imported.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamproof_runtime.errors import RuntimeFailure, Unsendable
+from streamproof_runtime.jobs.records import FORMS, other_type
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import DATA, Message
 from streamproof_runtime.subtasks.batons import Baton
-from streamproof_runtime.subtasks.sendable import DEEPEST, FORMS, expect_sendable, other_type
 
 try:
     import msgpack
@@ -25,6 +25,8 @@ except ImportError as error:
 
 MOST = 1 << 26
 """Largest size of a frame in bytes."""
+_MORE = 1 << 31
+"""The mark of a frame that another one continues."""
 _LENGTH = struct.Struct(">I")
 _KINDS: dict[int, type] = {1: tuple, 2: set, 3: frozenset}
 """The containers that are lists for msgpack; their first element is an empty extension with this code."""
@@ -72,16 +74,16 @@ def _unpack(data: bytes | memoryview) -> Any:
 
 
 def frame(value: Any) -> bytes:
-    """A value as a frame. Raises `Unsendable` for a value that has no form, or a very large or deep one."""
+    """A value as frames, mostly one. Raises `Unsendable` for a value that has no form, or a very deep one."""
     try:
         packed = _pack(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Unsendable(f"{error}; {FORMS}") from error
-    if len(packed) > MOST:
-        raise Unsendable(f"a record takes {len(packed):,} bytes; up to {MOST:,} can be sent")
-    if len(packed) > DEEPEST:  # each container takes a byte or more
-        expect_sendable(value)
-    return _LENGTH.pack(len(packed)) + packed
+    if len(packed) <= MOST:
+        return _LENGTH.pack(len(packed)) + packed
+    parts = [packed[at : at + MOST] for at in range(0, len(packed), MOST)]
+    heads = [_LENGTH.pack(_MORE | len(part)) for part in parts[:-1]] + [_LENGTH.pack(len(parts[-1]))]
+    return b"".join(piece for pair in zip(heads, parts, strict=True) for piece in pair)
 
 
 def message_frame(message: Message) -> bytes:
@@ -97,7 +99,7 @@ class Frames:
     """Bytes of a connection, cut into the values of its frames."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._buffer, self._begun = bytearray(), bytearray()
 
     def feed(self, data: bytes) -> Iterator[Any]:
         """The values that are complete with these bytes. Raises `ValueError` for bytes that are no frames."""
@@ -106,13 +108,20 @@ class Frames:
         start = 0
         try:
             while len(buffer) - start >= 4:
-                (size,) = _LENGTH.unpack_from(buffer, start)
+                (head,) = _LENGTH.unpack_from(buffer, start)
+                size = head & ~_MORE
                 if size > MOST:
                     raise ValueError(f"a frame of {size:,} bytes")
-                if len(buffer) - start - 4 < size:
+                end = start + 4 + size
+                if len(buffer) < end:
                     break
-                value = _unpack(bytes(buffer[start + 4 : start + 4 + size]))
-                start += 4 + size
-                yield value
+                packed = bytes(buffer[start + 4 : end])
+                start = end
+                if self._begun or head & _MORE:
+                    self._begun += packed
+                    if head & _MORE:
+                        continue
+                    packed, self._begun = bytes(self._begun), bytearray()
+                yield _unpack(packed)
         finally:
             del buffer[:start]

@@ -9,10 +9,10 @@ consistent cut: what was received before a snapshot was sent before one, and all
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from copy import deepcopy
 from typing import Any, TypeAlias
 
 from streamproof_runtime.jobs.functions import Operation
+from streamproof_runtime.jobs.records import DEEPEST, own
 
 Snapshot: TypeAlias = tuple[int, dict[Any, dict[str, Any]], dict[int, int]]
 """Records that a source has left, the states of the keys, and whose turn it is on each edge."""
@@ -63,5 +63,8 @@ class Alignment:
 
 
 def state_of(left: int, operation: Operation, turn: dict[int, int]) -> Snapshot:
-    """A snapshot: no later step changes it."""
-    return left, deepcopy(operation.states), dict(turn)
+    """A snapshot: no later step changes it. A state is what a record may be; that of a sink has records inside.
+
+    Raises `Unsendable` for another state.
+    """
+    return left, own(operation.states, DEEPEST + 3), dict(turn)

@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamproof_runtime.subtasks.buffers import BYTES, Output, packed, size
+from streamproof_runtime.jobs.records import expected_size
+from streamproof_runtime.subtasks.buffers import BYTES, Output, packed
 
 NEVER = -1
 """The timeout of a buffer that leaves only when it is full, or before an event."""
@@ -54,7 +55,7 @@ class OutputBuffers:
         return self._processed - self._done
 
     def add(self, outputs: Iterable[Output]) -> list[Buffer]:
-        """Fills buffers; returns those that leave now."""
+        """Fills buffers; returns those that leave now. Raises `Unsendable` for a record that is too large."""
         return self._filled(outputs) if self.stay else packed(outputs, self.records)
 
     def processed(self) -> None:
@@ -83,7 +84,7 @@ class OutputBuffers:
             if found is None:
                 found = self._open[channel] = _Open(side, [], 0, self._processed)
             found.values.append(value)
-            found.size += size(value)
+            found.size += expected_size(value)
             if len(found.values) >= self.records or found.size >= BYTES:
                 leaving.append((channel, side, found.values))
                 del self._open[channel]

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
-from streamproof_runtime.jobs.functions import Context, Operation, key_text, own
+from streamproof_runtime.errors import Unsendable
+from streamproof_runtime.jobs.functions import Context, Operation, copied, key_text, line_of
 from streamproof_runtime.jobs.graph import ExecutionGraph
-from streamproof_runtime.jobs.operators import Edge, Exchange, Operator
+from streamproof_runtime.jobs.operators import Edge, Exchange, Operator, Pipe
+from streamproof_runtime.jobs.records import own, size
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.subtasks.barriers import Alignment, Snapshot, state_of
 from streamproof_runtime.subtasks.batons import Itinerary, itineraries
-from streamproof_runtime.subtasks.buffers import BYTES, PIECE, Output, size
+from streamproof_runtime.subtasks.buffers import BYTES, PIECE, Output
 from streamproof_runtime.subtasks.loop_heads import LoopHead
 from streamproof_runtime.subtasks.output_buffers import EVENT, Buffer, OutputBuffers
 from streamproof_runtime.subtasks.spilling import SpillingQueue
@@ -38,6 +40,8 @@ Action: TypeAlias = tuple[str, str]
 PRODUCE, TAKE, WORK, FINISH, SNAPSHOT = "produce", "take", "work", "finish", "snapshot"
 HELD = 8
 """Buffers that a subtask holds at most."""
+_LOOK = 8
+"""Containers inside each other that count for the size of what a source takes."""
 
 
 def kind_of(item: Item) -> str:
@@ -137,6 +141,8 @@ class Subtask:
             own = operator.items[plan.number :: operator.parallelism]
             self.items, self.left = iter(own), len(own)
         self.operation = Operation(operator.inputs, Context(choose, plan.number))
+        self._maker: object = None
+        """The chained function whose outputs are none, or no records."""
         self._turn: dict[int, int] = {}
         self._piece = PIECE if self.unfinished.records > PIECE else 1
         self._done = 0
@@ -203,7 +209,7 @@ class Subtask:
         while self.left and len(values) < most and taken < BYTES:
             values.append(next(self.items))
             self.left -= 1
-            taken += size(values[-1])
+            taken += size(values[-1], _LOOK)
         self.records += len(values)
         self._produced(self.unfinished.add(self.routed(values)))
 
@@ -276,15 +282,34 @@ class Subtask:
 
     def routed(self, values: Iterable[Any]) -> Iterator[Output]:
         """Outputs with their channels and inputs, after the chained functions of each edge. No two receivers share a record
-        that can change, and none shares one with the maker, as if all were sent to other processes."""
+        that can change, and none shares one with the maker, as if all were sent to other processes. Raises `Unsendable` for
+        an output that is no record."""
         for value in values:
             for at, (edge, channels) in enumerate(self.plan.routes):
                 for pipe in edge.pipes:
-                    outputs = [own(value)] if pipe.transforms else [value]
-                    for transform in pipe.transforms:
-                        outputs = [after for before in outputs for after in transform(before)]
-                    for output in outputs:
-                        yield from ((c, pipe.side, own(output)) for c in self._receivers(at, edge, channels, output))
+                    for output in self._chained(pipe, value):
+                        receivers = self._receivers(at, edge, channels, output)
+                        try:
+                            yield from [(channel, pipe.side, own(output)) for channel in receivers]
+                        except Unsendable:
+                            self._maker = pipe.transforms[-1] if pipe.transforms else None
+                            raise
+
+    def _chained(self, pipe: Pipe, value: Any) -> list[Any]:
+        """The outputs of the functions that are chained to this operator."""
+        outputs = [copied(value)] if pipe.transforms else [value]
+        for transform in pipe.transforms:
+            try:
+                outputs = [after for before in outputs for after in transform(before)]
+            except TypeError:
+                self._maker = transform
+                raise
+        return outputs
+
+    def line(self) -> str:
+        """The file and the line of the function whose outputs cannot be sent, or of that of the operator."""
+        functions = [self._maker] if self._maker else [function for function, _ in self.operation.inputs]
+        return next(filter(None, map(line_of, functions)), "")
 
     def _receivers(self, at: int, edge: Edge, channels: tuple[str, ...], value: Any) -> tuple[str, ...]:
         if edge.exchange is Exchange.BROADCAST or len(channels) == 1:

@@ -40,7 +40,7 @@ class ExecutorHost(Protocol):
         """Calls `SlotTable.on_timer` after a delay in nanoseconds."""
 
     def send(self, target: str, message: m.Message) -> None:
-        """Sends a message. Raises `Unsendable` for a record that cannot leave the process."""
+        """Sends a message."""
 
     def is_congested(self, target: str) -> bool:
         """Whether the connection to a TaskExecutor takes no more."""
@@ -379,8 +379,8 @@ class RegionExecutor:
                 self.channels.granted(channel, *rest)
             else:
                 self.channels.backlogged(channel, *rest)
-        except (CannotStore, Unsendable) as error:
-            self.fail(f"{channel}: {error}", fatal=isinstance(error, Unsendable))
+        except CannotStore as error:
+            self.fail(f"{channel}: {error}", fatal=False)
 
     def send_about(self, channel: str, to: str, kind: str, *more: Any) -> bool:
         """Sends a message about a channel to the TaskExecutor of a subtask; False if it is this one."""
@@ -401,15 +401,13 @@ class RegionExecutor:
             self.host.woken(self.subtasks[task])
 
     def deliver(self, channel: str, item: Item, backlog: int) -> None:
-        """An item has arrived for a subtask. Raises `CannotStore` and `Unsendable`."""
+        """An item has arrived for a subtask. Raises `CannotStore`."""
         to = self.graph.channels[channel]
         subtask = self.subtasks[to.target]
         try:
             subtask.deliver(channel, item)
         except OSError as error:
             raise CannotStore(f"{subtask.name} cannot store its feedback: {error}") from error
-        except Unsendable as error:
-            raise Unsendable(f"{subtask.name} cannot store its feedback: {error}") from error
         longest = self.executor.longest
         if len(subtask.queues[channel]) > longest[to.edge.feedback]:
             longest[to.edge.feedback] = len(subtask.queues[channel])
@@ -442,14 +440,15 @@ class RegionExecutor:
         if isinstance(failure, OutsideSimulation) or (failure is not None and not self.host.is_of_job(failure)):
             raise failure
         if failure is not None:
-            place = place_of(failure)
-            about = f"{subtask.name}: {type(failure).__name__}: {failure}".removesuffix(": ")
+            place = place_of(failure) or subtask.line()
+            kind = "" if isinstance(failure, Unsendable) else f"{type(failure).__name__}: "
+            about = f"{subtask.name}: {kind}{failure}".removesuffix(": ")
             self.fail(f"{about} ({place})" if place else about, fatal=True)
             return True
         try:
             self._carry_on(subtask, taken if kind is TAKE else "")
-        except (CannotStore, Unsendable) as error:
-            self.fail(f"{subtask.name}: {error}", fatal=isinstance(error, Unsendable))
+        except CannotStore as error:
+            self.fail(f"{subtask.name}: {error}", fatal=False)
         return True
 
     def _carry_on(self, subtask: Subtask, taken: str) -> None:
@@ -481,8 +480,8 @@ class RegionExecutor:
         subtask.flush(TIMEOUT)
         try:
             self._carry_on(subtask, "")
-        except (CannotStore, Unsendable) as error:
-            self.fail(f"{subtask.name}: {error}", fatal=isinstance(error, Unsendable))
+        except CannotStore as error:
+            self.fail(f"{subtask.name}: {error}", fatal=False)
 
     def _terminated(self, subtask: Subtask) -> None:
         """The partition of a writer is finished, or that of a reader consumed."""

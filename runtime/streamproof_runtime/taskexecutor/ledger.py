@@ -66,7 +66,7 @@ class Ledger:
         self._settle()
 
     def append(self, key: Key, record: Any) -> None:
-        """A writer stores one more record. Raises `Unsendable`, `OSError`, and `MemoryFull`."""
+        """A writer stores one more record. Raises `OSError` and `MemoryFull`."""
         self.store.append(key, record)
         if self.store.is_full:
             self._settle()

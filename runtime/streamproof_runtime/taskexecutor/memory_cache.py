@@ -41,7 +41,7 @@ class CachedPartitions:
             self.store.create(key)
 
     def append(self, key: Key, record: Any) -> None:
-        """One more record, none if the partition is lost meanwhile. Raises `Unsendable`, `OSError` if the disk is full."""
+        """One more record, none if the partition is lost meanwhile. Raises `OSError` if the disk is full."""
         if key[0] not in self._in_memory:
             self.store.append(key, record)
         elif key in self._kept:

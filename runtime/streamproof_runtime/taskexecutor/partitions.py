@@ -33,7 +33,7 @@ class Partitions(Protocol):
     """For messages."""
 
     def packed(self, record: Any) -> tuple[Any, int]:
-        """A record in the form in which it is kept in memory, and what it takes. Raises `Unsendable`."""
+        """A record in the form in which it is kept in memory, and what it takes."""
 
     def unpacked(self, packed: Any) -> Any:
         """The record again."""
@@ -42,7 +42,7 @@ class Partitions(Protocol):
         """An empty partition."""
 
     def append(self, key: Key, record: Any) -> None:
-        """One more record. Raises `Unsendable` for a record without a form, `OSError` if the disk is full."""
+        """One more record. Raises `OSError` if the disk is full."""
 
     def open(self, key: Key) -> tuple[Iterator[Any], int]:
         """The records and their number. Raises `Missing`."""
