@@ -41,6 +41,12 @@ DECLARED = [
     ('    limits = {"n": 3}', "limits of Counts gives n 3", 'write limits = {"n": (1, 8)}, with None for no limit'),
     ("    limits = 3", "limits of Counts is 3", 'write limits = {"n": (1, 8)}, with None for no limit'),
     ('    limits = {"n": (5, 1)}', "limits of Counts leaves no value for n: (5, 1)", "give the least value first"),
+    ('    instance_bounds = "n"', "instance_bounds of Counts is 'n'", 'write instance_bounds = ("n",)'),
+    (
+        '    instance_bounds = ("m",)',
+        "instance_bounds of Counts names 'm', which is not a parameter",
+        "its parameters: n",
+    ),
     ('    limits = {"m": (1, 5)}', "limits of Counts names 'm', which is not a parameter", "its parameters: n"),
     ("    name = 3", "name of Counts is 3", "give a text"),
     ("    check_deadlock = 1", "check_deadlock of Counts is 1", "give True or False"),

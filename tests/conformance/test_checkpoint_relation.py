@@ -3,22 +3,21 @@ steps, also as Flink 2.3 checks the job (`checks-then-creates`). A rule of eithe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import step_sequences
 import streamproof_models.checkpoints.variants  # noqa: F401  (declaring a variant registers it)
 from shares import share
+from step_sequences import Relation, never
 from streamproof import System, require
 from streamproof.conformance import StateReader, compile_model
 from streamproof.conformance.validation import validate_paths
 from streamproof.language.declare.primitives import MARK
-from streamproof.system import Instance, build
-from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Conjunct
+from streamproof.system import Instance
 from streamproof_models.checkpoints.machine import Checkpoints
 from streamproof_models.checkpoints.rules import CheckpointRules
 from streamproof_models.checkpoints.views import CheckpointViews
@@ -35,70 +34,41 @@ def open_places(look: StateReader) -> dict[int, int]:
     return {c: place for place, c in enumerate(look("pending")) if c}
 
 
-def sequence(before: StateReader, after: StateReader, ids: range) -> Iterator[tuple[str, int, bool]]:
-    """The steps of `checkpoint_views` that a step of `checkpoints` is: action, checkpoint, whether it is stored."""
-    changed = [(c, after("checkpoint", c)) for c in ids if after("checkpoint", c) != before("checkpoint", c)]
+def sequence(
+    step: Instance, before: StateReader, after: StateReader, views: Callable[[], StateReader]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The steps of `checkpoint_views` that a step of `checkpoints` is."""
+    changed = [(c, after("checkpoint", c)) for c in ids(before) if after("checkpoint", c) != before("checkpoint", c)]
     for c, new in sorted(changed, key=lambda change: change[1] != "COMPLETED"):
-        yield {"PENDING": "trigger", "COMPLETED": "complete", "ABORTED": "abort"}[new], c, new == "COMPLETED"
+        free = next((p for p, state in enumerate(views()("checkpoint")) if state == "NONE"), -1)
+        args = {"c": c, "p": open_places(views()).get(c, free)}
+        match new:
+            case "PENDING":
+                yield "trigger", {**args, "savepoint": False}
+            case "COMPLETED":
+                yield "complete", {**args, "stored": True}
+            case _:
+                yield "abort", args
     if after("attempt") != before("attempt"):
-        yield "restore", after("restored"), False
+        yield "restore", {"c": after("restored")}
     if after("job") != before("job"):
-        yield "change_job", 0, False
+        yield "change_job", {}
 
 
-@dataclass
-class Relation:
-    """What a comparison of the two models finds."""
+def ids(look: StateReader) -> range:
+    """The checkpoints of `checkpoints`."""
+    return range(1, len(look("checkpoint")) + 1)
 
-    taken: set[str] = field(default_factory=set)
-    """Actions of `checkpoints` that were taken."""
-    matched: set[str] = field(default_factory=set)
-    """Actions of `checkpoint_views` that they are."""
-    wrong: list[str] = field(default_factory=list)
-    """Steps of `checkpoints` that are no sequence of steps of `checkpoint_views`."""
+
+def agrees(after: StateReader, views: StateReader) -> bool:
+    """The same checkpoints are pending, and the same one is the latest."""
+    pending = {c for c in ids(after) if after("checkpoint", c) == "PENDING"}
+    return {*open_places(views)} == pending and views("latest") == after("latest")
 
 
 def related(model: System, views: System) -> Relation:
     """Follows every behaviour of `checkpoints` in `checkpoint_views`."""
-    fine, coarse, found = Interpreter(model), Interpreter(views), Relation()
-    (nothing,) = coarse.initial_states()
-    frontier = [(state, nothing) for state in fine.initial_states()]
-    known = {*frontier}
-    ids = range(1, int(model.parameters["ids"]) + 1)
-    moves: dict[Any, dict[tuple[Any, ...], Any]] = {}
-
-    def moved(at: Any, action: str, c: int, stored: bool) -> Any:
-        if at not in moves:
-            moves[at] = {(s.instance.action, *sorted(dict(s.instance.args).items())): s.state for s in coarse.steps(at)}
-        look = StateReader(views, at)
-        places = open_places(look)
-        free = next((p for p, state in enumerate(look("checkpoint")) if state == "NONE"), -1)
-        p = places.get(c, free)
-        more = {"trigger": {"savepoint": False}, "complete": {"stored": stored}}.get(action, {})
-        args = {} if action == "change_job" else {"c": c} if action == "restore" else {"c": c, "p": p, **more}
-        return moves[at].get((action, *sorted(args.items())))
-
-    while frontier and not found.wrong:
-        state, view = frontier.pop()
-        before = StateReader(model, state)
-        for step in fine.steps(state):
-            found.taken.add(step.instance.action)
-            after, at = StateReader(model, step.state), view
-            for move in sequence(before, after, ids):
-                to = moved(at, *move)
-                if to is None:
-                    found.wrong.append(f"{step.instance.action}: {move} is disabled in {at}")
-                    break
-                at = to
-                found.matched.add(move[0])
-            look = StateReader(views, at)
-            pending = {c for c in ids if after("checkpoint", c) == "PENDING"}
-            if not found.wrong and ({*open_places(look)} != pending or look("latest") != after("latest")):
-                found.wrong.append(f"{step.instance.action} leads to {step.state}, and to {at}")
-            if (step.state, at) not in known:
-                known.add((step.state, at))
-                frontier.append((step.state, at))
-    return found
+    return step_sequences.related(model, views, sequence, agrees)
 
 
 def is_complete(model: System, views: System) -> bool:
@@ -135,29 +105,18 @@ def test_a_rule_that_is_left_out_is_no_sequence_of_steps(variant: str) -> None:
     assert related(compile_model(Checkpoints.build(variant, failures=1, faults=1, concurrent=2)), views_of()).wrong
 
 
-def sabotaged(system: System, name: str) -> System:
-    """The system with an action that is never enabled."""
-
-    def changed(instance: Instance) -> Instance:
-        never = (Conjunct(build.FALSE, "never", None),)
-        return replace(instance, guard=never) if instance.action == name else instance
-
-    actions = tuple(replace(a, instances=tuple(map(changed, a.instances))) for a in system.actions)
-    return replace(system, actions=actions)
-
-
 @pytest.mark.parametrize(
     "name", share([n for n, rule in vars(Checkpoints).items() if hasattr(rule, MARK) and n != "done"], 5)
 )
 def test_a_rule_of_checkpoints_that_never_applies_is_noticed(name: str) -> None:
     """No rule of the verified model can be left out."""
-    assert not is_complete(sabotaged(compile_model(Checkpoints(**SMALL)), name), views_of())
+    assert not is_complete(never(compile_model(Checkpoints(**SMALL)), name), views_of())
 
 
 @pytest.mark.parametrize("name", share(sorted(SEEN), 3))
 def test_a_rule_of_the_views_that_never_applies_is_noticed(name: str) -> None:
     """By the steps of the verified model that it has to match."""
-    assert not is_complete(compile_model(Checkpoints(**SMALL)), sabotaged(views_of(), name))
+    assert not is_complete(compile_model(Checkpoints(**SMALL)), never(views_of(), name))
 
 
 @pytest.mark.parametrize(("name", "run"), [("is_pending", "tm12-kill"), ("expire", "tm12-kill")])
@@ -167,11 +126,11 @@ def test_a_shared_rule_that_never_applies_rejects_a_recorded_run(
     """The rules of `checkpoints` are those that judge."""
     assert {v.answer for v in validate_paths([flink_live / run], model="checkpoints")} == {"accepted"}
 
-    def never(self: Any, s: Any, c: Any) -> bool:
+    def never_applies(self: Any, s: Any, c: Any) -> bool:
         require(False)
         return False
 
-    monkeypatch.setattr(CheckpointRules, name, never)
+    monkeypatch.setattr(CheckpointRules, name, never_applies)
     binding._rules.cache_clear()
     try:
         assert {v.answer for v in validate_paths([flink_live / run], model="checkpoints")} == {"rejected"}

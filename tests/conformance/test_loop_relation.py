@@ -4,26 +4,25 @@ A rule of either that never applies is noticed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import changed_logs
+import step_sequences
 import streamproof_models.cyclic.head_variants
 import streamproof_models.cyclic.variants  # noqa: F401  (declaring a variant registers it)
 from changed_logs import records_of
 from nonempty import nonempty
 from runtime_runs import example
 from shares import share
+from step_sequences import Move, Relation, never
 from streamproof import System, require
 from streamproof.conformance import StateReader, compile_model
 from streamproof.language.declare.primitives import MARK
-from streamproof.system import Instance, build
-from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Conjunct
+from streamproof.system import Instance
 from streamproof_models.cyclic.feedback import FeedbackEdge
 from streamproof_models.cyclic.head import LoopHead
 from streamproof_models.cyclic.machine import FEEDBACK, POLICIES, Cyclic
@@ -32,13 +31,14 @@ from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.loop_variants import loop_rules
 from streamproof_specs.cyclic.runtime import binding
 
-Move = tuple[str, dict[str, Any]]
 
-
-def sequence(name: str, args: dict[str, Any], before: StateReader, after: StateReader) -> Iterator[Move]:
+def sequence(
+    step: Instance, before: StateReader, after: StateReader, head: Callable[[], StateReader]
+) -> Iterator[Move]:
     """The steps of `loop_head` that a step of `cyclic` is."""
+    args = dict(step.args)
     kind = {"kind": {"RECORD": "record"}.get(args.get("kind", ""), "BARRIER")}
-    match name:
+    match step.action:
         case "offer":
             yield "offer", {"c": 0}
         case "trigger":
@@ -76,49 +76,14 @@ def seen(cyclic: StateReader) -> tuple[Any, ...]:
     )
 
 
-@dataclass
-class Relation:
-    """What a comparison of the two models finds."""
-
-    taken: set[str] = field(default_factory=set)
-    """Actions of `cyclic` that were taken."""
-    matched: set[str] = field(default_factory=set)
-    """Actions of `loop_head` that they are."""
-    wrong: list[str] = field(default_factory=list)
-    """Steps of `cyclic` that are no sequence of steps of `loop_head`."""
+def agrees(after: StateReader, head: StateReader) -> bool:
+    """The head has what it should have."""
+    return (head("input", 0), head("back", 1), head("written", 1), head("held"), head("last_read")) == seen(after)
 
 
 def related(cyclic: System, head: System) -> Relation:
     """Follows every behaviour of `cyclic` in `loop_head`."""
-    fine, coarse, found = Interpreter(cyclic), Interpreter(head), Relation()
-    (nothing,) = coarse.initial_states()
-    frontier = [(state, nothing) for state in fine.initial_states()]
-    known = {*frontier}
-    moves: dict[Any, dict[tuple[Any, ...], Any]] = {}
-    while frontier and not found.wrong:
-        state, view = frontier.pop()
-        before = StateReader(cyclic, state)
-        for step in fine.steps(state):
-            name, after, at = step.instance.action, StateReader(cyclic, step.state), view
-            found.taken.add(name)
-            for move, args in sequence(name, dict(step.instance.args), before, after):
-                if at not in moves:
-                    moves[at] = {(s.instance.action, *sorted(s.instance.args)): s.state for s in coarse.steps(at)}
-                to = moves[at].get((move, *sorted(args.items())))
-                if to is None:
-                    found.wrong.append(f"{name}: {move}({args}) is disabled in {at}")
-                    break
-                at = to
-                found.matched.add(move)
-            else:
-                look = StateReader(head, at)
-                own = look("input", 0), look("back", 1), look("written", 1), look("held"), look("last_read")
-                if own != seen(after):
-                    found.wrong.append(f"{name} leads to {step.state}, and to {at}")
-            if (step.state, at) not in known:
-                known.add((step.state, at))
-                frontier.append((step.state, at))
-    return found
+    return step_sequences.related(cyclic, head, sequence, agrees)
 
 
 def is_complete(cyclic: System, head: System) -> bool:
@@ -185,30 +150,19 @@ def test_a_loop_with_another_feedback_edge_is_none(variant: str) -> None:
     assert related(cyclic_of(), head_of(cyclic_of(), variant)).wrong
 
 
-def sabotaged(system: System, name: str) -> System:
-    """The system with an action that is never enabled."""
-
-    def changed(instance: Instance) -> Instance:
-        never = (Conjunct(build.FALSE, "never", None),)
-        return replace(instance, guard=never) if instance.action == name else instance
-
-    actions = tuple(replace(a, instances=tuple(map(changed, a.instances))) for a in system.actions)
-    return replace(system, actions=actions)
-
-
 def test_a_rule_of_a_loop_that_never_applies_is_noticed() -> None:
     """No rule of the verified model can be left out."""
     for action in nonempty(cyclic_of().actions):
-        assert not is_complete(sabotaged(cyclic_of(), action.name), head_of(cyclic_of())), action.name
+        assert not is_complete(never(cyclic_of(), action.name), head_of(cyclic_of())), action.name
 
 
 @pytest.mark.parametrize("name", [n for n, rule in vars(LoopHead).items() if hasattr(rule, MARK) and n != "complete"])
 def test_a_rule_of_a_head_that_never_applies_is_noticed(name: str) -> None:
     """By the steps of the verified model that it has to match."""
-    assert not is_complete(cyclic_of(), sabotaged(head_of(cyclic_of()), name))
+    assert not is_complete(cyclic_of(), never(head_of(cyclic_of()), name))
 
 
-def never(*_: Any) -> bool:
+def never_applies(*_: Any) -> bool:
     """In place of a rule."""
     require(False)
     return False
@@ -232,7 +186,7 @@ def test_a_shared_rule_that_never_applies_rejects_a_run(
         return {v.answer for v in changed_logs.verdicts(records_of(outcome), tmp_path, binding.BINDING, "cyclic")}
 
     assert answers() == {"accepted"}
-    monkeypatch.setattr(rules, name, never)
+    monkeypatch.setattr(rules, name, never_applies)
     assert answers() == {"rejected"}
     monkeypatch.undo()
     assert answers() == {"accepted"}

@@ -5,21 +5,20 @@ A rule of either that never applies is noticed."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import step_sequences
 from shares import share
+from step_sequences import Move, Relation, never
 from streamproof import System, require
 from streamproof.conformance import StateReader, compile_model
 from streamproof.conformance.validation import validate_paths
 from streamproof.language.declare.primitives import MARK
-from streamproof.system import Instance, build
-from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Conjunct
+from streamproof.system import Instance
 from streamproof_models.slots.logical import LogicalSlot
 from streamproof_models.slots.pool import SlotPool
 from streamproof_models.slots.rules import SlotRules
@@ -74,48 +73,16 @@ def sequence(action: str, before: Callable[[str], Any], after: Callable[[str], A
             yield action
 
 
-@dataclass
-class Relation:
-    """What a comparison of the two models finds."""
-
-    taken: set[str] = field(default_factory=set)
-    """Actions of `slot_pool` that were taken."""
-    matched: set[str] = field(default_factory=set)
-    """Actions of `slot_views` that they are."""
-    wrong: list[str] = field(default_factory=list)
-    """Steps of `slot_pool` that are no sequence of steps of `slot_views`."""
-
-
 def related(pool: System, views: System) -> Relation:
-    """Follows every behaviour of `slot_pool` with one allocation in `slot_views`."""
-    fine, coarse, found = Interpreter(pool), Interpreter(views), Relation()
-    (nothing,) = coarse.initial_states()
-    frontier = [(state, nothing) for state in fine.initial_states()]
-    known = {*frontier}
-    moves: dict[Any, dict[str, Any]] = {}
-    while frontier and not found.wrong:
-        state, view = frontier.pop()
-        before = StateReader(pool, state)
-        for step in fine.steps(state):
-            name, after = step.instance.action, StateReader(pool, step.state)
-            found.taken.add(name)
-            # An allocation id that is used again is a new one.
-            at = nothing if name == "start_allocation" else view
-            for move in sequence(name, partial(before, key=0), partial(after, key=0)):
-                if at not in moves:
-                    moves[at] = {s.instance.action: s.state for s in coarse.steps(at)}
-                if move not in moves[at]:
-                    found.wrong.append(f"{name}: {move} is disabled in {at}")
-                    break
-                at = moves[at][move]
-                found.matched.add(move)
-            else:
-                if any(StateReader(views, at)(v, 0) != after(v, 0) for v in VIEWS):
-                    found.wrong.append(f"{name} leads to {step.state}, and to {at}")
-            if (step.state, at) not in known:
-                known.add((step.state, at))
-                frontier.append((step.state, at))
-    return found
+    """Follows every behaviour of `slot_pool` with one allocation in `slot_views`; an id that is used again is a new one."""
+
+    def moves(step: Instance, before: StateReader, after: StateReader, _: Any) -> Iterator[Move]:
+        return ((m, {}) for m in sequence(step.action, partial(before, key=0), partial(after, key=0)))
+
+    def agrees(after: StateReader, look: StateReader) -> bool:
+        return all(look(v, 0) == after(v, 0) for v in VIEWS)
+
+    return step_sequences.related(pool, views, moves, agrees, lambda move: move == "start_allocation")
 
 
 def is_complete(pool: System, views: System) -> bool:
@@ -140,46 +107,33 @@ def test_every_step_of_the_pool_is_a_sequence_of_steps_of_the_views(failures: in
 
 def test_a_request_of_the_pool_is_a_logical_slot() -> None:
     """In all reachable states, also where a slot is lost and another request replaces the one that had it."""
-    pool, logical = compile_model(SlotPool(failures=1)), Interpreter(compile_model(LogicalSlot()))
-    (nothing,) = logical.initial_states()
-    fine, taken = Interpreter(pool), set[str]()
-    frontier = [(state, nothing) for state in fine.initial_states()]
-    known = {*frontier}
-    while frontier:
-        state, at = frontier.pop()
-        was = is_requested(pool, state)
-        for step in fine.steps(state):
-            new, to = is_requested(pool, step.state), at
-            moves = ["allocate"] if (was, new) == ("REQUESTED", "ALLOCATED") else []
-            moves = ["request"] if (was, new) == ("", "REQUESTED") else moves
-            moves = ["remove"] if was and not new else moves
-            moves = ["remove", "request"] if (was, new) == ("ALLOCATED", "REQUESTED") else moves
-            for move in moves:
-                to = nothing if move == "request" else to
-                to = next(s.state for s in logical.steps(to) if s.instance.action == move)
-                taken.add(move)
-            assert to[0] in ((new,) if new else ("NONE", "REMOVED")), (step.instance.action, was, new, to)
-            if (step.state, to) not in known:
-                known.add((step.state, to))
-                frontier.append((step.state, to))
-    assert taken == {"request", "allocate", "remove"}
+
+    def moves(_: Instance, before: StateReader, after: StateReader, __: Any) -> Iterator[Move]:
+        match requested(before), requested(after):
+            case was, new if was == new:
+                return
+            case "", "REQUESTED":
+                yield "request", {}
+            case "REQUESTED", "ALLOCATED":
+                yield "allocate", {}
+            case "ALLOCATED", "REQUESTED":
+                yield from (("remove", {}), ("request", {}))
+            case _, "":
+                yield "remove", {}
+
+    def agrees(after: StateReader, logical: StateReader) -> bool:
+        new = requested(after)
+        return logical("slot") in ((new,) if new else ("NONE", "REMOVED"))
+
+    pool, logical = compile_model(SlotPool(failures=1)), compile_model(LogicalSlot())
+    found = step_sequences.related(pool, logical, moves, agrees, lambda move: move == "request")
+    assert not found.wrong
+    assert found.matched == {"request", "allocate", "remove"}
 
 
-def is_requested(pool: System, state: Any) -> str:
+def requested(look: StateReader) -> str:
     """The state of the only request of `slot_pool`; empty without one."""
-    look = StateReader(pool, state)
     return ("ALLOCATED" if look("jm", 0) == "RESERVED" else "REQUESTED") if look("required") else ""
-
-
-def sabotaged(system: System, name: str) -> System:
-    """The system with an action that is never enabled."""
-
-    def changed(instance: Instance) -> Instance:
-        never = (Conjunct(build.FALSE, "never", None),)
-        return replace(instance, guard=never) if instance.action == name else instance
-
-    actions = tuple(replace(a, instances=tuple(map(changed, a.instances))) for a in system.actions)
-    return replace(system, actions=actions)
 
 
 POOL = [name for name, rule in vars(SlotPool).items() if hasattr(rule, MARK)]
@@ -189,13 +143,13 @@ VIEWS_RULES = [name for name, rule in vars(SlotViews).items() if hasattr(rule, M
 @pytest.mark.parametrize("name", share(POOL, 14))
 def test_a_rule_of_the_pool_that_never_applies_is_noticed(name: str) -> None:
     """No rule of the verified model can be left out."""
-    assert not is_complete(sabotaged(compile_model(SlotPool(failures=1)), name), views_of())
+    assert not is_complete(never(compile_model(SlotPool(failures=1)), name), views_of())
 
 
 @pytest.mark.parametrize("name", share([n for n in VIEWS_RULES if n not in FLINK_ONLY], 9))
 def test_a_rule_of_the_views_that_never_applies_is_noticed(name: str) -> None:
     """By the steps of the verified model that it has to match."""
-    assert not is_complete(compile_model(SlotPool(failures=1)), sabotaged(views_of(), name))
+    assert not is_complete(compile_model(SlotPool(failures=1)), never(views_of(), name))
 
 
 SHARED = ("start_allocation", "receive_request", "receive_task", "free_slot", "reserve", "deploy", "free_reserved")
@@ -209,10 +163,10 @@ def test_a_shared_rule_that_never_applies_rejects_a_recorded_run(
     run = [flink_logs / "f-clean-batch-1"]
     assert {v.answer for v in validate_paths(run, model="slot_pool")} == {"accepted"}
 
-    def never(self: Any, s: Any, a: Any) -> None:
+    def never_applies(self: Any, s: Any, a: Any) -> None:
         require(False)
 
-    monkeypatch.setattr(SlotRules, name, never)
+    monkeypatch.setattr(SlotRules, name, never_applies)
     slot_system.cache_clear()
     try:
         assert {v.answer for v in validate_paths(run, model="slot_pool")} == {"rejected"}

@@ -92,13 +92,14 @@ class EventLog(Binding):
         return log
 
     def larger(self) -> Iterator[EventLog]:
-        """Bindings with more room than the default parameters have: each assumed number twice and four times as large, alone
-        and with all others, as far as the model allows."""
-        numbers = {n: v for n, v in self.assumed.items() if type(v) is int and v > 0}
+        """Bindings with more room than the default parameters have: each assumed `instance_bounds` twice and four times as
+        large, alone and with all others, as far as the model allows."""
         spec = cast(Spec, self._source)
+        known = {name: self.assumed.get(name) for name in spec.model.instance_bounds}
+        bounds = {name: number for name, number in known.items() if number is not None}
         for factor in (2, 4):
-            for names in (*((n,) for n in numbers), tuple(numbers))[: None if len(numbers) > 1 else 1]:
-                enlarged: dict[str, Any] = {n: numbers[n] * factor for n in names}
+            for names in dict.fromkeys([*((name,) for name in bounds), tuple(bounds)] if bounds else ()):
+                enlarged: dict[str, Any] = {name: max(bounds[name], 1) * factor for name in names}
                 with suppress(StreamproofError):  # no such instance, or one that is too large
                     log = EventLog(spec, **self._given, **enlarged)
                     log.assumed, log.enlarged = {**self.assumed, **enlarged}, enlarged

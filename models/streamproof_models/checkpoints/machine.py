@@ -42,7 +42,7 @@ class Checkpoints(CheckpointRules, Model):
     """Number of failures of tasks."""
     faults: int = 1
     """Number of lost messages, declined checkpoints and failed writes to the store."""
-
+    instance_bounds = ("ids", "failures", "faults")
     limits = {
         "tasks": (1, None), "ids": (1, None), "concurrent": (1, None), "retained": (1, None), "failures": (0, None),
         "faults": (0, None),

@@ -35,7 +35,7 @@ class CheckpointViews(CheckpointRules, Model):
     """Whether a checkpoint that a restart or the end of the job aborts has no line about it (Flink before 1.16)."""
     savepoints: bool = False
     """Whether a savepoint may be the latest checkpoint (Flink before 1.15)."""
-
+    instance_bounds = ("ids", "places")
     limits = {"ids": (1, None), "places": (1, None)}
 
     # --- rules that variants change

@@ -46,7 +46,7 @@ class BatonChannels(Model):
         "medium": {"topology": "nested-small", "work": 6},
         "large": {"topology": "nested-small", "work": 10},
     }
-
+    instance_bounds = ("work",)
     baton_variant: ClassVar[str | None] = None
     """The rules of the baton."""
     channel_variant: ClassVar[str | None] = None

@@ -55,7 +55,7 @@ class StoredPartitions(Model):
     }
     check_deadlock = False
     """TaskExecutors exchange heartbeats without end; `job_ends` states that the job goes on."""
-
+    instance_bounds = ("failures", "losses")
     scheduler_variant: ClassVar[str | None] = None
     """The rules of the scheduler."""
     storage_variant: ClassVar[str | None] = None

@@ -45,7 +45,7 @@ class RegionSlots(Model):
         "medium": {"topology": "mixed", "parallelism": 2, "instances": 3},
         "large": {"topology": "mixed", "parallelism": 2, "instances": 4},
     }
-
+    instance_bounds = ("instances",)
     scheduler_variant: ClassVar[str | None] = None
     """The rules of the scheduler."""
     cluster_variant: ClassVar[str | None] = None

@@ -122,7 +122,7 @@ class CreditBarriers(Model):
     """Maximum number of barriers sent by each sender."""
     aligned: bool = False
     """Whether one task reads all channels, and resumes none before it has read the barriers of all."""
-
+    instance_bounds = ("depth", "checkpoints")
     check_deadlock = False
     """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits = {**Credit.limits, "checkpoints": (1, None)}

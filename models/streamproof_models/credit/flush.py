@@ -95,7 +95,7 @@ class CreditFlush(Model):
     """Maximum number of ticks until a record is visible to the network."""
     events: int = 1
     """Maximum number of events per channel."""
-
+    instance_bounds = ("records", "events")
     check_deadlock = False
     """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits = {

@@ -30,7 +30,7 @@ class Credit(Model):
     """Number of floating buffers of the gate."""
     depth: int = 2
     """Maximum number of buffers produced by each sender."""
-
+    instance_bounds = ("channels", "depth")
     check_deadlock = False
     """A consumer may always stall, so there is no deadlock; liveness is stated by temporal properties."""
     limits = {

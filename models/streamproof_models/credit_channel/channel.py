@@ -36,7 +36,7 @@ class CreditChannel(Channel):
     """Maximum number of buffers that the pool grants to the channel."""
     overtaking: bool = False
     """Whether there are priority events."""
-
+    instance_bounds = ("produced",)
     limits = {"floating": (0, None)}
     sizes = {
         "small": {"produced": 1},

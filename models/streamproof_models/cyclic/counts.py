@@ -33,7 +33,7 @@ class CyclicCounts(Model):
 
     check_deadlock = False
     """Deadlock freedom is an invariant here, and a stronger one: see `moves`."""
-
+    instance_bounds = ("records",)
     limits = {
         "operators": (1, None),
         "buffers": (1, None),

@@ -45,7 +45,7 @@ class LoopHead(EntryRules, Model):
     """The input that the entry reads first, one of POLICIES; or any."""
     batons: str = '{"BARRIER": [[0, 1]]}'
     """Each baton with the sets of channels that carry it to the entry, as JSON."""
-
+    instance_bounds = ("most",)
     limits = {"forward": (1, None), "feedback": (1, None), "buffers": (1, None), "holds": (0, None), "most": (1, None)}
 
     # --- rules that variants change

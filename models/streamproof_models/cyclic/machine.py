@@ -71,7 +71,7 @@ class Cyclic(EntryRules, Model):
     """The channel in front of each operator; the first is the forward input."""
     operator: ClassVar[tuple[Operator, ...]]
     back: ClassVar[FeedbackEdge]
-
+    instance_bounds = ("records", "barriers")
     limits = {
         "operators": (1, None),
         "buffers": (1, None),

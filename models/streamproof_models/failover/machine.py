@@ -153,7 +153,7 @@ class Failover(BatchJob):
     """Number of decisions to restart before the job is given up; none: one for each failure and each loss."""
     deterministic: bool = False
     """Whether a task that runs again produces the same output."""
-
+    instance_bounds = ("failures", "losses")
     limits = {"failures": (0, None), "losses": (0, None), "restarts": (0, None)}
     sizes = {
         "small": {},

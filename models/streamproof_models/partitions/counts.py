@@ -23,7 +23,7 @@ class PartitionCounts(Model):
     """Number of result partitions."""
     consumers: int = 2
     """Number of consumers of each partition."""
-
+    instance_bounds = ("executors", "partitions")
     check_deadlock = False  # nothing has to happen
     limits = {"executors": (1, None), "partitions": (1, None), "consumers": (1, None)}
     sizes = {"small": {}, "medium": {"partitions": 2}}

@@ -74,7 +74,7 @@ class PartitionLifecycle(Model):
     """Number of consumers that may fail of themselves, also after they have finished: their region restarts."""
     crashes: int = 1
     """Number of times that a JobMaster comes back after a crash."""
-
+    instance_bounds = ("jobs", "executors", "partitions", "attempts", "failures", "crashes")
     check_deadlock = False
     """A job may end at any time and nothing has to follow; liveness is stated by temporal properties."""
     limits = {

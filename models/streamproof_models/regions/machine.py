@@ -26,7 +26,7 @@ class RegionScheduling(SchedulingCore):
     """Limit of a TaskExecutor's blob cache, in blobs."""
     failures: int = 1
     """Number of failures of regions, lost input partitions included."""
-
+    instance_bounds = ("failures",)
     limits = {"executors": (1, None), "cache": (1, None), "failures": (0, None)}
     sizes = {
         "small": {},

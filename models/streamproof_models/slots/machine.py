@@ -85,7 +85,7 @@ class Slots(Model):
         "medium": {"tasks": "A H0 T0 Q Q"},
         "large": {"instances": 3, "tasks": "A H0 T0 Q Q"},
     }
-
+    instance_bounds = ("instances", "deaths")
     drains_past_queue = False
     """A call takes the announcements also while a subtask is queued; Flink does."""
     excludes_vertex = True

@@ -40,7 +40,7 @@ class SlotPool(SlotRules, Model):
     """Maximum number of slots that the job requires."""
     failures: int = 2
     """Maximum number of time-outs, lost messages and lost connections."""
-
+    instance_bounds = ("allocations", "failures")
     limits = {"allocations": (1, None), "slots": (1, None), "demand": (0, None), "failures": (0, None)}
 
     # --- rules that variants change

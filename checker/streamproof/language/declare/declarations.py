@@ -1,4 +1,4 @@
-"""Validation of a `Model` class: parameters, sizes and limits, redefined names and lost decorators.
+"""Validation of a `Model` class: parameters, sizes, limits and bounds, redefined names and lost decorators.
 
 Each error is a `ModelError` at the line of the declaration, raised before any code of the model runs.
 """
@@ -395,6 +395,17 @@ def _limits(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     return None
 
 
+def _instance_bounds(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
+    if not isinstance(given, tuple):
+        return f"is {given!r}", 'write instance_bounds = ("n",)'
+    for name in given:
+        if name not in parameters:
+            return f"names {name!r}, which is not a parameter", known_names(name, parameters, "its parameters")
+        if parameters[name].kind is not int:
+            return f"names {name}, which is of type {parameters[name]}", "only numbers are bounds"
+    return None
+
+
 def _setup(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
     needed = list(inspect.signature(given).parameters) if inspect.isfunction(given) else ["self"]
     return None if len(needed) == 1 else (f"takes {', '.join(needed) or 'nothing'}", "it takes self and nothing else")
@@ -403,6 +414,7 @@ def _setup(given: Any, parameters: Mapping[str, ParameterType]) -> Wrong:
 _CHECKS: dict[str, Callable[[Any, Mapping[str, ParameterType]], Wrong]] = {
     "sizes": _sizes,
     "limits": _limits,
+    "instance_bounds": _instance_bounds,
     "name": lambda given, _: None if isinstance(given, str) else (f"is {given!r}", "give a text"),
     "check_deadlock": lambda given, _: None if isinstance(given, bool) else (f"is {given!r}", "give True or False"),
     "setup": _setup,

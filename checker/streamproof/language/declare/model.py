@@ -32,7 +32,7 @@ from streamproof.system.model import System
 
 _CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
 """Annotations, possibly as text, of attributes that are not parameters."""
-_OWN = {"sizes", "limits", "check_deadlock", "name"}
+_OWN = {"sizes", "limits", "instance_bounds", "check_deadlock", "name"}
 
 RESERVED = frozenset(
     {
@@ -63,6 +63,8 @@ class Model:
     """Parameter values for ``--size small|medium|large``."""
     limits: ClassVar[Mapping[str, tuple[int | None, int | None]]] = {}
     """Least and greatest value of numeric parameters; None: unbounded."""
+    instance_bounds: ClassVar[tuple[str, ...]] = ()
+    """Numeric parameters that only bound an instance: a larger number adds behaviours and removes none."""
     check_deadlock: ClassVar[bool] = True
     """False for models in which a state without a successor is not an error."""
     variants: ClassVar[dict[str, type[Model]]] = {}
