@@ -29,10 +29,15 @@ COUNTS = {
     "never-idle": (1878, 9446, 21),
     "freed-with-task": (2988, 14855, 30),
     "budget-early": (1878, 9516, 21),
+    "known-rejected": (9904, 56005, 22),
+    "task-before-reply": (16112, 96841, 28),
+    "return-voids-offers": (31568, 198675, 26),
+    "active-once": (3266, 17794, 21),
+    "task-overtakes": (4454, 26030, 23),
     "runtime": (56928, 1288555, 28),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
-SAFETY = ("budget", "task_in_slot", "counted", "rejection_current", "kept")
+SAFETY = ("budget", "task_in_slot", "counted", "rejection_current", "failed_gone", "kept")
 
 
 @pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
@@ -61,14 +66,25 @@ def test_larger_sizes_hold(size: str, properties: tuple[str, ...] | None, counts
 
 
 @pytest.mark.long
-def test_safety_is_proved_for_every_size(tmp_path: Any) -> None:
+@pytest.mark.parametrize("variant", [None, "return-voids-offers"], ids=str)
+def test_safety_is_proved_for_every_size(variant: str | None, tmp_path: Any) -> None:
     """For any number of allocations, slots, requirements and failures, with a certificate."""
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
     words = ["prove", "slot_pool", "--any", "allocations,slots,demand,failures", "--certificate", str(certificate)]
+    words += [] if variant is None else ["--variant", variant]
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
     verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
     assert verdicts == dict.fromkeys(SAFETY, ("holds", "any"))
     assert run(["verify-certificate", str(certificate)]) == 0
+
+
+def test_a_task_before_the_reply_is_sound_without_repeated_offers() -> None:
+    """What breaks `task-before-reply` is an offer that is older than the return of its slot."""
+    result = explore(SPEC.system("task-before-reply", failures=0))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    trace = explore(SPEC.system("task-before-reply")).finding("kept").trace
+    labels = [step.label.partition("(")[0] for step in trace.steps]
+    assert labels.index("offer_again") < labels.index("abandon") < labels.index("receive_free")
 
 
 @pytest.mark.long

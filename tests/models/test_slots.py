@@ -28,6 +28,15 @@ COUNTS = {
     "far-place": (639, 1153, 14),
     "partial-gang": (10797, 20477, 25),
     "newest-first": (8938, 17769, 26),
+    "coalesced": (80, 107, 13),
+    "not-put-back": (188, 301, 15),
+    "never-locked": (700, 1233, 15),
+    "place-withheld": (535, 843, 19),
+    "future-fails": (24522, 57649, 22),
+    "future-leaks": (18, 20, 8),
+    "refusing": (23222, 58021, 22),
+    "forced-location": (184, 278, 9),
+    "forced-location-only": (35906, 81843, 22),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 
@@ -41,7 +50,7 @@ def test_every_expected_verdict_is_established(variant: str | None) -> None:
 def test_every_property_is_refuted_by_a_variant() -> None:
     """No property holds whatever the rules are."""
     refuted = {name for expected in SPEC.expected.values() for name in expected}
-    assert refuted == {function.__name__ for function in SPEC.properties} | {"deadlock"}
+    assert refuted == {function.__name__ for function in SPEC.properties} | {"forced_respected", "deadlock"}
 
 
 @pytest.mark.parametrize(
@@ -70,6 +79,19 @@ def test_one_announcement_taken_away_is_enough() -> None:
     lost = explore(system, SearchOptions(properties=("served",))).finding("served")
     assert lost.verdict is Verdict.VIOLATED
     assert not any(step.label.startswith(("handle_new_slot", "serve_queue")) for step in lost.trace.steps)
+
+
+def test_a_forced_location_is_left_for_a_place_of_the_group() -> None:
+    """No new slot is at the forced location: the quoted code uses the place elsewhere. No subtask is queued there."""
+    found = explore(SPEC.system("forced-location", tasks="A B", deaths=0))
+    assert [f.property for f in found.findings if f.verdict is Verdict.VIOLATED] == ["forced_respected"]
+    assert found.finding("forced_respected").trace.steps[-1].label.startswith("decide")
+
+
+def test_merged_announcements_only_delay_subtasks_that_end() -> None:
+    """Without a gang, the first queued subtask ends, and the slot that it returns is announced."""
+    system = SPEC.system("coalesced", instances=1, slots=2, tasks="Q Q", gang=1, deaths=0)
+    assert {f.verdict for f in explore(system).findings} == {Verdict.HOLDS}
 
 
 def test_a_dead_instance_may_still_have_a_place() -> None:

@@ -9,7 +9,15 @@ from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_specs.attempts.properties import SPEC
 
-COUNTS = {None: (421, 1311, 15), "late-reports": (529, 1752, 16)}
+COUNTS = {
+    None: (421, 1311, 15),
+    "late-reports": (529, 1752, 16),
+    "optimistic": (402, 1241, 15),
+    "submitted-again": (807, 2944, 16),
+    "registered-again": (421, 1334, 15),
+    "retries-rejected": (409, 1294, 15),
+    "waits-for-report": (399, 1217, 16),
+}
 """Distinct states, generated states and depth at the default parameters."""
 
 
@@ -17,6 +25,12 @@ COUNTS = {None: (421, 1311, 15), "late-reports": (529, 1752, 16)}
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Both views agree whatever is lost on the way; a JobManager that believes late reports revives attempts."""
     established(SPEC, variant, COUNTS[variant])
+
+
+def test_every_property_is_refuted_by_a_variant() -> None:
+    """No property holds whatever the rules are."""
+    refuted = {name for expected in SPEC.expected.values() for name in expected}
+    assert refuted == {p.name for p in SPEC.system().properties}
 
 
 @pytest.mark.parametrize("parameters", [{"partitions": 0}, {"partitions": 3}, {"may_cut": False}], ids=str)

@@ -228,11 +228,3 @@ class TaskAttempt(Model):
     def over(self, s):
         """The attempt has ended for the JobManager."""
         return s.master in OVER
-
-
-class LateReports(TaskAttempt, variant="late-reports"):
-    """The JobManager accepts every report, even after it has given the attempt up."""
-
-    def is_expected(self, s):
-        """Always."""
-        return True

@@ -80,11 +80,7 @@ class Slots(Model):
     """Maximum number of instances that die."""
 
     limits = {"instances": (1, None), "slots": (1, None), "gang": (1, None), "deaths": (0, None)}
-    sizes = {
-        "small": {},
-        "medium": {"tasks": "A H0 T0 Q Q"},
-        "large": {"instances": 3, "tasks": "A H0 T0 Q Q"},
-    }
+    sizes = {"small": {}, "medium": {"tasks": "A H0 T0 Q Q"}, "large": {"instances": 3, "tasks": "A H0 T0 Q Q"}}
     instance_bounds = ("instances", "deaths")
     drains_past_queue = False
     """A call takes the announcements also while a subtask is queued; Flink does."""
@@ -169,7 +165,11 @@ class Slots(Model):
         """`Instance.returnAllocatedSlot`: the slot is free, and announced. A dead instance announces nothing."""
         s.allocated[slot] = "FREE"
         if s.instance[self.instance_of(slot)] == "ALIVE":
-            s.announced.push(self.instance_of(slot))
+            self.announce_slot(s, self.instance_of(slot))
+
+    def announce_slot(self, s, i):
+        """`newSlotAvailable`: the instance goes into the queue, once for each slot."""
+        s.announced.push(i)
 
     # --- instances
 
@@ -180,7 +180,7 @@ class Slots(Model):
         s.instance[i] = "ALIVE"
         s.available.add(i)
         for _ in range(self.slots):
-            s.announced.push(i)
+            self.announce_slot(s, i)
 
     @action(i="instances")
     def die(self, s, i):
@@ -267,6 +267,10 @@ class Slots(Model):
         """Whether the subtask has a co-location constraint with a locked location."""
         return self.work[t].constraint is not None and s.locked[self.work[t].constraint] is not None
 
+    def is_local_only(self, s, t):
+        """Whether the call may use no other location than the preferred one."""
+        return self.forces_location and self.is_locked(s, t)
+
     @action(t="threads")
     def schedule(self, s, t):
         """The call takes the global lock, and asks the group for a place; a local or unconstrained one is good."""
@@ -313,7 +317,7 @@ class Slots(Model):
         found = choose([None, *range(self.instances)])
         if any(i == s.preferred for i in s.available):
             require(found == s.preferred)
-        elif len(s.available) == 0 or (self.forces_location and self.is_locked(s, t)):
+        elif len(s.available) == 0 or self.is_local_only(s, t):
             require(found is None)
         else:
             require(found is not None and found in s.available)
@@ -368,13 +372,8 @@ class Slots(Model):
     def use_one(self, s, t, new, place):
         """A constraint that gets a new slot releases its place at once (`setSharedSlot`), so that the new slot is used."""
         constrained = self.work[t].constraint is not None
-        if (
-            not self.tests_place
-            and constrained
-            and new is not None
-            and place is not None
-            and not self.is_better(s, new)
-        ):
+        both = new is not None and place is not None
+        if both and constrained and not self.tests_place and not self.is_better(s, new):
             s.slot[t] = new
             self.succeed(s, t)
             s.slot[t] = None

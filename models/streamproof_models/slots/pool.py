@@ -53,6 +53,8 @@ class SlotPool(SlotRules, Model):
     """A time-out frees a slot only if the slot was not activated since."""
     discards_stale = True
     """The answer to an offer is ignored after a newer offer of the slot."""
+    knows_slots = True
+    """An offer of a slot that the JobMaster has is accepted, whatever it requires."""
     in_order = True
     """An answer does not overtake what the JobMaster sent earlier: its list of slots, or the return of the slot."""
     reconciles = True
@@ -257,7 +259,7 @@ class SlotPool(SlotRules, Model):
         """`offerSlots`: a slot is accepted if it is known, or required; only the answer to the last offer counts."""
         require(s.offers[a] > 0)
         s.offers[a] -= 1
-        accepted = s.jm[a] != "ABSENT" or s.required > sum(int(x != "ABSENT") for x in s.jm)
+        accepted = (self.knows_slots and s.jm[a] != "ABSENT") or s.required > sum(int(x != "ABSENT") for x in s.jm)
         if accepted and s.jm[a] == "ABSENT":
             s.jm[a] = "FREE"
         if s.answer[a] == "NONE" and (s.offers[a] == 0 or not self.discards_stale):

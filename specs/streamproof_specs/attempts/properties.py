@@ -6,8 +6,9 @@ the JobManager considers FINISHED is never run again, and a partition is never s
 
 from __future__ import annotations
 
+import streamproof_models.attempts.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, step
-from streamproof_models.attempts.machine import OVER, LateReports, TaskAttempt  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.attempts.machine import OVER, TaskAttempt
 
 
 @invariant
@@ -42,5 +43,12 @@ SPEC = Spec(
     TaskAttempt,
     properties=(finished_is_finished, deployed_once, ends_are_final, released_for_good),
     termination=True,
-    expected={"late-reports": {"ends_are_final": "violated"}},
+    expected={
+        "late-reports": {"ends_are_final": "violated"},
+        "optimistic": {"finished_is_finished": "violated"},
+        "submitted-again": {"deployed_once": "violated", "termination": "violated"},
+        "registered-again": {"released_for_good": "violated", "termination": "violated"},
+        "retries-rejected": {"termination": "violated"},
+        "waits-for-report": {"deadlock": "violated"},
+    },
 )

@@ -31,6 +31,12 @@ def rejection_current(m, s):
     return all(s.answer[a] != "REJECTED" or s.jm[a] == "ABSENT" for a in range(m.allocations))
 
 
+@invariant
+def failed_gone(m, s):
+    """A slot that the TaskExecutor fails is not in its table, or RELEASING."""
+    return all(not s.fail[a] or s.te[a] in ("ABSENT", "RELEASING") for a in range(m.allocations))
+
+
 @step
 def kept(m, s, t):
     """The TaskExecutor frees no ACTIVE slot that the JobMaster holds, and by the JobMaster's list no slot that it holds."""
@@ -106,7 +112,12 @@ def requests_counted(m, s):
 def requested_once(m, s):
     """While a request is on the way, nothing else is known of its allocation."""
     return all(
-        not s.request[a] or (s.rm[a] == "PENDING" and s.te[a] == "ABSENT" and s.ack[a] == "NONE" and not s.available[a])
+        not s.request[a]
+        or (
+            (s.rm[a] == "PENDING" and s.te[a] == "ABSENT" and s.ack[a] == "NONE" and not s.available[a])
+            and (s.jm[a] == "ABSENT" and s.offers[a] == 0 and s.answer[a] == "NONE" and s.free[a] == "NONE")
+            and (s.held[a] in ("NONE", "NOT_HELD") and s.slot_report[a] in ("NONE", "HAS_NOT") and not s.fail[a])
+        )
         for a in range(m.allocations)
     )
 
@@ -123,13 +134,17 @@ def free_is_absent(m, s):
 
 @lemma
 def answered_last(m, s):
-    """An answer belongs to the last offer; an ACTIVE slot has no offer on the way; its timer is not valid."""
+    """An answer belongs to the last offer; the timer of an ACTIVE slot is not valid."""
     return all(
-        (s.answer[a] == "NONE" or s.offers[a] == 0)
-        and (s.te[a] != "ACTIVE" or (s.offers[a] == 0 and s.answer[a] == "NONE"))
-        and (s.timer[a] != "VALID" or s.te[a] == "ALLOCATED")
+        (s.answer[a] == "NONE" or s.offers[a] == 0) and (s.timer[a] != "VALID" or s.te[a] == "ALLOCATED")
         for a in range(m.allocations)
     )
+
+
+@lemma
+def active_is_answered(m, s):
+    """An ACTIVE slot has no offer on the way, and no answer."""
+    return all(s.te[a] != "ACTIVE" or (s.offers[a] == 0 and s.answer[a] == "NONE") for a in range(m.allocations))
 
 
 @lemma
@@ -148,9 +163,9 @@ def earlier_first(m, s):
 SPEC = Spec(
     SlotPool,
     properties=(
-        *(budget, task_in_slot, counted, rejection_current, kept),
+        *(budget, task_in_slot, counted, rejection_current, failed_gone, kept),
         *(orphans_freed, phantoms_dropped, counted_down, idle_released, fulfilled),
-        *(requests_counted, requested_once, free_is_absent, answered_last, earlier_first),
+        *(requests_counted, requested_once, free_is_absent, answered_last, active_is_answered, earlier_first),
     ),
     expected={
         "unchecked-ticket": {"kept": "violated"},
@@ -164,8 +179,13 @@ SPEC = Spec(
         "never-idle": {"idle_released": "violated"},
         "freed-with-task": {"task_in_slot": "violated"},
         "budget-early": {"budget": "violated"},
+        "known-rejected": {"rejection_current": "violated"},
+        "task-before-reply": {"kept": "violated"},
+        "active-once": {"failed_gone": "violated"},
+        "task-overtakes": {"kept": "violated"},
         "runtime": dict.fromkeys(
-            ("counted", "kept", "orphans_freed", "phantoms_dropped", "counted_down", "fulfilled"), "violated"
+            ("counted", "failed_gone", "kept", "orphans_freed", "phantoms_dropped", "counted_down", "fulfilled"),
+            "violated",
         ),
     },
     variant_parameters={
@@ -180,6 +200,10 @@ SPEC = Spec(
         "never-idle": {"failures": 0},
         "freed-with-task": {"failures": 0},
         "budget-early": {"failures": 0},
+        "known-rejected": {"failures": 1},
+        "task-before-reply": {"failures": 1},
+        "active-once": {"failures": 0},
+        "task-overtakes": {"failures": 0},
         "runtime": {"failures": 0},
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import streamproof_models.slots.calls
 import streamproof_models.slots.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, step, temporal
 from streamproof_models.slots.machine import Slots
@@ -76,6 +77,27 @@ def local_used(m, s, t):
     )
 
 
+@step
+def place_used(m, s, t):
+    """A call gets a place in the group if its vertex has no subtask in one of the slots, and its location is open."""
+    return all(
+        s.at[k] != "CREATED"
+        or t.at[k] == "CREATED"
+        or t.slot[k] is not None
+        or m.is_locked(t, k)
+        or m.is_local_only(t, k)
+        or not any(is_open(m, s, k, x) for x in m.all_slots)
+        for k in m.threads
+        if m.work[k].is_shared
+    )
+
+
+def is_open(m, s, k, x):
+    """Whether a slot of the group has no subtask of the same vertex, or co-location group."""
+    same = [u for u in m.threads if m.work[u].group == m.work[k].group]
+    return s.allocated[x] == "SHARED" and m.holders(s, x) > 0 and not any(s.slot[u] == x for u in same)
+
+
 @temporal
 def served(m, s):
     """A slot is not free for ever while a subtask is queued."""
@@ -109,7 +131,7 @@ def ended(m, s):
 
 SPEC = Spec(
     Slots,
-    properties=(exclusive, no_leak, owned, co_located, dead_refused, local_used, served, returned, ended),
+    properties=(exclusive, no_leak, owned, co_located, dead_refused, local_used, place_used, served, returned, ended),
     expected={
         "literal": {"served": "violated"},
         "synchronous-announcement": dict.fromkeys(("served", "returned", "ended", "deadlock"), "violated"),
@@ -121,6 +143,12 @@ SPEC = Spec(
         "location-preferred": {"co_located": "violated"},
         "far-place": {"local_used": "violated"},
         "partial-gang": {"ended": "violated", "deadlock": "violated"},
+        "coalesced": {"served": "violated", "ended": "violated", "deadlock": "violated"},
+        "not-put-back": {"served": "violated"},
+        "never-locked": {"co_located": "violated"},
+        "place-withheld": {"place_used": "violated"},
+        "future-leaks": {"no_leak": "violated"},
+        "forced-location": {"forced_respected": "violated", "served": "violated"},
     },
     variant_parameters={
         "literal": {"instances": 1, "slots": 2, "tasks": "A Q", "deaths": 0},
@@ -134,5 +162,11 @@ SPEC = Spec(
         "far-place": {"tasks": "A B", "deaths": 0},
         "partial-gang": {"tasks": "Q Q Q Q", "deaths": 0},
         "newest-first": {"instances": 1, "tasks": "A Q Q Q"},
+        "coalesced": {"instances": 1, "slots": 2, "tasks": "Q Q", "gang": 2, "deaths": 0},
+        "not-put-back": {"instances": 1, "slots": 2, "tasks": "A Q", "deaths": 0},
+        "never-locked": {"tasks": "H0 T0", "deaths": 0},
+        "place-withheld": {"instances": 1, "tasks": "A B A", "deaths": 0},
+        "future-leaks": {"instances": 1, "tasks": "Q", "deaths": 0},
+        "forced-location": {"tasks": "Q", "deaths": 0},
     },
 )
