@@ -25,7 +25,7 @@ SECONDS = 60.0
 HARD = (
     *("baton", "checkpoints", "credit", "cyclic", "failover", "lifecycle_failover", "partition_lifecycle"),
     *("reference.bakery", "reference.chang_roberts", "reference.huang", "reference.mattern", "reference.raft_election"),
-    *("region_slots", "regions", "slot_owners", "slot_pool", "slots"),
+    *("loop_checkpoints", "region_slots", "regions", "slot_owners", "slot_pool", "slots"),
 )
 """Models that take the engines minutes, themselves or their variants: they are looked at with the long tests."""
 
@@ -62,11 +62,21 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
     # Nor that a task which was sent descriptors finds them current, of three groups, with a cache of blobs.
     # Nor do they relate the parts of a composition. Checkpoints are decided in about this time.
     # Of the variants of slot_owners that break the lemmas, some are decided in about this time.
+    # The three edges of loop_checkpoints are queues, and so are two logs.
     Engine.DISCOVERY: (
-        *("baton", "checkpoints", "lifecycle_failover", "region_slots", "regions", "slot_owners-", "slots"),
+        *(
+            "baton",
+            "checkpoints",
+            "lifecycle_failover",
+            "loop_checkpoints",
+            "region_slots",
+            "regions",
+            "slot_owners-",
+            "slots",
+        ),
     ),
     Engine.PDR: (
-        *("baton", "checkpoints"),
+        *("baton", "checkpoints", "loop_checkpoints"),
         # The bag of segments has 27 kinds at two connections; one connection is decided in the quick tests.
         "reference.three_way_handshake",
         # A fault 8 to 12 steps away in 40,000 to 120,000 states, with queues of records in a loop: PDR, whose frames come

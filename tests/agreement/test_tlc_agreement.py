@@ -41,6 +41,7 @@ CLUSTER = (
     "baton_channels",
     "checkpoints",
     "lifecycle_failover",
+    "loop_checkpoints",
     "partition_lifecycle",
     "region_slots",
     "regions",

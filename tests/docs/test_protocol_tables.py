@@ -13,6 +13,7 @@ from streamproof.model_registry import find
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
+    "loop-checkpoints.md": ("loop_checkpoints",),
     "partition-lifecycle.md": ("partition_lifecycle", "partition_counts"),
     "slots.md": ("slots", "slot_owners", "slot_pool", "slot_views", "logical_slot"),
     "regions.md": ("regions", "region_core"),

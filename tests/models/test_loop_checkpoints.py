@@ -1,0 +1,63 @@
+"""Checkpoints of a loop: every expected verdict with exact counts; two readings beside the machine hold, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from model_verdicts import established
+from shares import share
+from streamproof.explicit.exploration import explore
+from streamproof.system import Verdict
+from streamproof_specs.checkpoints.loops import SPEC
+
+COUNTS = {
+    None: (58794, 196189, 36),
+    "not-replayed": (6039, 17332, 28),
+    "log-not-stored": (7896, 24082, 26),
+    "snapshot-at-return": (5814, 16813, 28),
+    "begins-early": (21740, 61651, 34),
+    "begins-late": (9847, 29415, 28),
+    "ends-early": (11845, 37939, 27),
+    "logs-edge": (71886, 254171, 34),
+    "logs-writes": (13311, 42518, 28),
+    "aborted-log-kept": (6720, 18944, 30),
+    "barrier-overtakes": (8661, 26127, 27),
+    "replayed-twice": (9308, 26316, 31),
+    "replay-unlogged": (6206, 17870, 28),
+    "replayed-behind": (80746, 256801, 41),
+    "aligned": (2626, 7497, 22),
+    "waits-until-empty": (8044, 25173, 28),
+    "feedback-first": (58794, 184833, 37),
+    "published-at-snapshot": (82800, 261557, 36),
+    "attempt-resumed": (115056, 368049, 51),
+    "baton-not-logged": (119486, 378289, 52),
+    "mark-forgotten": (117008, 371485, 52),
+    "replay-unmarked": (122200, 382947, 52),
+    "end-remembered": (66002, 212312, 38),
+}
+"""Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
+
+
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 3), ids=str)
+def test_every_expected_verdict_is_established(variant: str | None) -> None:
+    """The default rules have all properties; each variant violates what is expected of it, and nothing else."""
+    established(SPEC, variant, COUNTS[variant])
+
+
+def test_every_property_is_refuted_by_a_variant() -> None:
+    """No property holds whatever the rules are."""
+    refuted = {name for expected in SPEC.expected.values() for name in expected}
+    assert refuted == {p.name for p in SPEC.system().properties}
+
+
+def test_other_readings_hold() -> None:
+    """A log of the sender, and attempts that are part of checkpoints, are sound; all other variants are refuted."""
+    assert set(SPEC.model.variants) - set(SPEC.expected) == {"logs-edge", "attempt-resumed"}
+
+
+@pytest.mark.long
+def test_medium_holds() -> None:
+    """Three records and two failures."""
+    result = explore(SPEC.system(**SPEC.model.sizes["medium"]))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == (1406706, 5472990, 62)
