@@ -49,7 +49,10 @@ PARTS = (
     Part(
         "parallel",
         "up to two subtasks each",
-        ("--max-operators", "3", "--parallelism", "2", "--variants", "uncoordinated-heads,literal"),
+        (
+            *("--max-operators", "3", "--parallelism", "2"),
+            *("--variants", "uncoordinated-heads,mark-reset,literal,literal-two-types"),
+        ),
     ),
     Part("sources", "up to two sources", ("--max-operators", "4", "--max-sources", "2", "--variants", "first-entry")),
     Part("variants", "every variant", ("--max-operators", "4", "--variants", "all", "--max-states", "2000000")),

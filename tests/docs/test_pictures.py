@@ -16,8 +16,9 @@ IMAGES = ROOT / "docs" / "images"
 MEASURED = ("throughput", "latency", "isolation")
 """Plots of `benchmarks/runtime_network.py`."""
 DRAWN = {
-    "counterexample.svg": "baton --variant literal --property step_4_1_is_enough --format sequence",
-    "inner-forward.svg": "baton --variant inner-forward --property no_early_end --format sequence",
+    "counterexample.svg": "baton --variant literal --property no_early_end --format sequence",
+    "head-unasked.svg": "baton --variant head-unasked --property step_4_1_is_enough --format sequence",
+    "second-pass.svg": "baton --variant second-pass-unchecked --property no_early_end --format sequence",
     "two-heads.svg": "baton --variant uncoordinated-heads --property no_early_end --format sequence",
 }
 """The pictures that streamproof draws, each with the arguments of `streamproof export`."""

@@ -21,6 +21,9 @@ COUNTS = {
     "flushed-once": (2738, 12144, 28),
     "event-waits": (2602, 12737, 28),
     "no-limit": (1606, 8227, 25),
+    "credit-before-free": (6118, 32979, 30),
+    "uncounted-lending": (1250, 6951, 18),
+    "lost-announcement": (1820, 8743, 30),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
 

@@ -16,6 +16,7 @@ COUNTS = {
     "before-18595": (189, 323, 18),
     "before-9676": (158, 258, 18),
     "given-to-released": (187, 320, 17),
+    "rejected-dropped": (142, 240, 19),
 }
 """Distinct states, generated states and depth, at the jobs that a variant is refuted with."""
 

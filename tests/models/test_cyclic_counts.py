@@ -20,6 +20,8 @@ COUNTS = {
     "bounded-gated": (30, {}),
     "feedback-first": (64, {}),
     "feedback-first-amplified": (252, {"spill_bounded": 14}),
+    "spill-dropped": (114, {"conserved": 6}),
+    "read-back-unchecked": (141, {"within_capacity": 7}),
 }
 """Distinct states, and steps of the counterexamples."""
 

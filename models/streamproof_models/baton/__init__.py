@@ -1,6 +1,7 @@
 """Termination of dataflows with loops by batons (FLIP-15, part III).
 
 `machine.py` has the routes of batons, the dataflow and the protocol; `variants.py` the refuted rules, `readings.py` other
-readings of the text, `buffers.py` channels of limited size. `costs.py` and `detection.py` compute how many batons an attempt
-needs, and compare with termination detection by counting. Scoped graphs are in `streamproof_models.scopes`.
+readings of the text, `two_types.py` heads apart from operators with a feedback link, `buffers.py` channels of limited size.
+`costs.py` and `detection.py` compute how many batons an attempt needs, and compare with termination detection by counting.
+Scoped graphs are in `streamproof_models.scopes`.
 """

@@ -178,6 +178,7 @@ class Baton(Model):
         self.routes = routes = self.make_routes()
         self.tasks, self.sources, self.heads = routes.tasks, routes.sources, routes.heads
         self.operators = tuple(t for t in self.tasks if t not in self.sources)
+        self.marked = self.heads
         self.channels = tuple(routes.links)
         self.source = {c: link.source for c, link in routes.links.items()}
         self.target = {c: link.target for c, link in routes.links.items()}
@@ -211,7 +212,7 @@ class Baton(Model):
         if self.channels:
             declared["channel"] = Array(self.channels, Queue(item, capacity=max(self.room(c) for c in self.channels)))
         if self.heads:
-            declared["since_baton"] = Array(self.heads, Enum("NONE", "CLEAN", "DIRTY"))
+            declared["since_baton"] = Array(self.marked, Enum("NONE", "CLEAN", "DIRTY"))
             declared["id"] = Array(self.heads, Range(0, self.ids - 1))
         if self.joins:
             declared["arrived"] = Array(tuple(self.joins), Set(Enum(*self.channels)))
@@ -257,7 +258,7 @@ class Baton(Model):
             s.records -= 1
         else:
             s.held[o] += 1
-            if o in self.heads:
+            if o in self.marked:
                 self.note_record(s, o)
 
     def push(self, s, c, kind, busy=False, id=0):

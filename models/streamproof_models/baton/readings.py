@@ -5,37 +5,8 @@ allow, channels have room for some of them."""
 
 from __future__ import annotations
 
-from streamproof import WEAK, action, invariant, require
+from streamproof import WEAK, action, require
 from streamproof_models.baton.machine import Baton
-
-
-class UpstreamUnwaited(Baton, variant="upstream-unwaited"):
-    """Rule 2: an operator outside loops adds BUSY "to the event and broadcast[s] it" (step 3.1), and is not visited again."""
-
-    @action(o="others", fairness=WEAK)
-    def terminate(self, s, o):
-        """END goes on with the status; the operator terminates when it holds no record."""
-        require(s.phase[o] == "RUNNING")
-        self.take_ends(s, o)
-        s.phase[o] = "ATTEMPTING" if s.held[o] > 0 else "TERMINATED"
-        for c in self.routes.outputs[o]:
-            self.push(s, c, "END", busy=s.held[o] > 0)
-
-    @action(o="others", fairness=WEAK)
-    def terminate_later(self, s, o):
-        """It holds no record any more."""
-        require(s.phase[o] == "ATTEMPTING")
-        require(s.held[o] == 0)
-        s.phase[o] = "TERMINATED"
-
-    @action(o="heads", fairness=WEAK)
-    def start_attempts(self, s, o):
-        """The first attempt is BUSY if one of the ENDs is."""
-        require(s.phase[o] == "RUNNING")
-        busy = any(len(s.channel[c]) > 0 and s.channel[c].head.busy for c in self.routes.inputs[o]) or s.held[o] > 0
-        self.take_ends(s, o)
-        s.phase[o] = "ATTEMPTING"
-        self.attempt(s, o, busy)
 
 
 class FirstEntry(Baton, variant="first-entry"):
@@ -80,14 +51,6 @@ class Broadcast(Baton, variant="broadcast"):
         return super().room(c) + 2
 
 
-class HeadUnasked(Baton, variant="head-unasked"):
-    """Rule 6: a head that starts an attempt does not add its own status: step 4 speaks of records received, not held."""
-
-    def attempt(self, s, o, busy):
-        """The baton starts as IDLE."""
-        super().attempt(s, o, False)
-
-
 class InnerForward(Baton, variant="inner-forward"):
     """Rule 7: the head of an inner loop "will just add its status to the event and forward it downstream" (step 3.3)."""
 
@@ -95,6 +58,31 @@ class InnerForward(Baton, variant="inner-forward"):
         """Out of the loop at once, without a turn around it."""
         out = baton.entering(self.routes.scope(o)).second_turn
         self.send(s, o, out, self.collective_status(busy, s.held[o] > 0), id)
+
+
+class SecondPassUnchecked(Baton, variant="second-pass-unchecked"):
+    """Rule 7: operators behind an inner loop wait for both copies (fig. 1), and its head adds its status to each (step 3.2):
+    IDLE also if it has received a record in between, and sent it around again."""
+
+    def leave_loop(self, s, o, baton, busy, id):
+        """The first copy has waited for this one."""
+        s.since_baton[o] = "NONE"
+        self.send(s, o, baton.second_turn, self.collective_status(busy, s.held[o] > 0), id)
+
+
+class NotAbsorbed(Baton, variant="not-absorbed"):
+    """Rule 7: the head of an inner loop forwards an outer baton each time that it arrives (step 3.3), also around its own
+    loop again."""
+
+    def leave_loop(self, s, o, baton, busy, id):
+        """Out of the loop, and around it."""
+        super().leave_loop(s, o, baton, busy, id)
+        s.since_baton[o] = "CLEAN"
+        self.send(s, o, baton, self.collective_status(busy, s.held[o] > 0), id)
+
+    def room(self, c):
+        """One baton more."""
+        return super().room(c) + 1
 
 
 class NoSecondWait(Baton, variant="no-second-wait"):
@@ -179,10 +167,6 @@ class ScopeKept(Baton, variant="scope-kept"):
         super().start_attempts(s, o)
 
 
-class Literal(UpstreamUnwaited, InnerForward, UncoordinatedHeads, HeadUnasked, variant="literal"):
-    """The text at its word: upstream-unwaited, inner-forward, uncoordinated-heads and head-unasked together."""
-
-    @invariant
-    def step_4_1_is_enough(self, s):
-        """Step 4.1: a head that "did not receive any data [...] in between" and has its baton back IDLE has nothing to do."""
-        return all(s.phase[o] != "TERMINATED" or s.held[o] == 0 for o in self.heads)
+class Literal(InnerForward, UncoordinatedHeads, variant="literal"):
+    """The text at its word: inner-forward and uncoordinated-heads together; every operator adds its status (steps 3.1 to
+    3.3)."""

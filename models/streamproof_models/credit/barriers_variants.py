@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamproof import require
 from streamproof_models.credit.barriers import Barrier, CreditBarriers
 from streamproof_models.credit.machine import Credit
-from streamproof_models.credit.variants import ZeroExclusive
+from streamproof_models.credit.variants import UncountedLending, ZeroExclusive
 
 
 class BarrierOvertakes(CreditBarriers, variant="barrier-overtakes"):
@@ -127,3 +127,11 @@ class NotForgotten(NoExclusive, variant="zero-exclusive-no-reset"):
     def resume_sender(self, s, c):
         """Credits stay."""
         CreditBarriers.resume_sender(self, s, c)
+
+
+class BarriersUncounted(CreditBarriers, variant="uncounted-lending"):
+    """The channels of the variant of `credit` of that name: the pool lends without accounting."""
+
+    def flow_control(self, model: type[Credit] = UncountedLending) -> Credit:
+        """Channels that get every floating buffer."""
+        return super().flow_control(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof import action, require
+from streamproof import Array, Range, State, action, require
 from streamproof_models.credit.connection import CreditConnection
 
 
@@ -52,3 +52,17 @@ class NoCredits(CreditConnection, variant="no-credit"):
         """There are no credits."""
         super().take_floating_buffer(s, c)
         s.unannounced_credit[c] = 0
+
+
+class FloatingGranted(CreditConnection, variant="floating-granted"):
+    """A sender begins with a credit for each floating buffer, too."""
+
+    def state(self):
+        """The floating buffers are not assigned yet."""
+        buffers = Range(0, self.most())
+        credit = Array(range(self.channels), buffers, init=self.exclusive + self.floating)
+        return State(**{**dict(super().state().items()), "num_credits_available": credit})
+
+    def most(self) -> int:
+        """Floating buffers are announced once more when they are assigned."""
+        return super().most() + self.floating

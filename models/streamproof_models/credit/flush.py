@@ -110,10 +110,13 @@ class CreditFlush(Model):
 
     def parts(self):
         """The flow control, and a writer beside each of its channels. No buffer becomes visible without a record."""
-        flow = Credit(channels=self.channels, exclusive=self.exclusive, floating=self.floating, depth=self.records)
         writer = Writer(records=self.records, size=self.size, timeout=self.timeout, events=self.events)
-        parts = Parts(flow=flow, writer=each(self.channels, lambda c: writer))
+        parts = Parts(flow=self.flow_control(), writer=each(self.channels, lambda c: writer))
         return parts.block("flow.produce", "flow.send", "flow.release", "writer.write")
+
+    def flow_control(self, model: type[Credit] = Credit) -> Credit:
+        """The channels."""
+        return model(channels=self.channels, exclusive=self.exclusive, floating=self.floating, depth=self.records)
 
     def state(self):
         """The ticks since the last flush."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from streamproof_models.credit.flush import CreditFlush
+from streamproof_models.credit.machine import Credit
+from streamproof_models.credit.variants import CreditBeforeFree, LostAnnouncement, UncountedLending
 
 
 class OnlyWhenFull(CreditFlush, variant="only-when-full"):
@@ -35,3 +37,27 @@ class Unlimited(CreditFlush, variant="no-limit"):
     def exhausted(self, s):
         """Never."""
         return False
+
+
+class FlushedBeforeFree(CreditFlush, variant="credit-before-free"):
+    """The channels of the variant of `credit` of that name: a buffer is a credit again before the consumer has read it."""
+
+    def flow_control(self, model: type[Credit] = CreditBeforeFree) -> Credit:
+        """Channels that announce too early."""
+        return super().flow_control(model)
+
+
+class FlushedUncounted(CreditFlush, variant="uncounted-lending"):
+    """The channels of the variant of `credit` of that name: the pool lends without accounting."""
+
+    def flow_control(self, model: type[Credit] = UncountedLending) -> Credit:
+        """Channels that get every floating buffer."""
+        return super().flow_control(model)
+
+
+class FlushedUnannounced(CreditFlush, variant="lost-announcement"):
+    """The channels of the variant of `credit` of that name: announced credits may be lost. Writers wait for their buffers."""
+
+    def flow_control(self, model: type[Credit] = LostAnnouncement) -> Credit:
+        """Channels that lose credits."""
+        return super().flow_control(model)

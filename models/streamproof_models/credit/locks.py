@@ -198,3 +198,12 @@ class TestedBeforeLock(CreditLocks, variant="given-to-released"):
     """A channel tests for its release before its lock is taken, and not again."""
 
     tests_in_lock = False
+
+
+class RejectedDropped(CreditLocks, variant="rejected-dropped"):
+    """The pool chooses no other channel for a buffer that a released channel rejects."""
+
+    def reject(self, s, t):
+        """The buffer is lost."""
+        s.listener[t] = None
+        s.at[t] = "RETURNED"

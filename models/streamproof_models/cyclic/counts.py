@@ -193,3 +193,24 @@ class AmplifiedCounts(CyclicCounts, variant="feedback-first-amplified"):
     """The same, and one record may become two."""
 
     entry: str = "not-waiting"
+
+
+class SpillDropped(CyclicCounts, variant="spill-dropped"):
+    """No disk: what finds no buffer of the feedback edge is dropped."""
+
+    def send_back(self, s):
+        """The last operator writes to memory, or nowhere."""
+        require(s.held[self.last] > 0)
+        s.held[self.last] -= 1
+        if s.memory < self.buffers:
+            s.memory += 1
+
+
+class ReadBackUnchecked(CyclicCounts, variant="read-back-unchecked"):
+    """What is on disk is read back whether there is a free buffer or not."""
+
+    def read_back(self, s):
+        """The oldest item on disk goes to memory."""
+        require(s.disk > 0)
+        s.disk -= 1
+        s.memory += 1

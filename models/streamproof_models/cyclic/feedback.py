@@ -40,18 +40,19 @@ class FeedbackEdge(Model):
     limits = {"buffers": (1, None), "most": (1, None), "rounds": (0, None)}
 
     def setup(self):
-        """Enough numbers to distinguish all items."""
+        """Enough numbers to distinguish all items, and the items that are on disk at the start."""
         self.numbers = self.most + 1
+        self.left = []
 
     def state(self):
-        """Empty."""
-        number = Range(0, self.numbers - 1)
+        """Empty; an item has a number of its own."""
+        number = Range(0, self.numbers - 1, init=len(self.left))
         item = Record(kind=Enum(*KINDS), rounds=Range(0, self.rounds), number=number)
         return State(
             memory=Queue(item, capacity=self.buffers + 1),
-            disk=Queue(item, capacity=self.most if self.spilling else 0),
+            disk=Queue(item, capacity=self.most if self.spilling else 0, init=self.left),
             written=number,
-            due=number,
+            due=Range(0, self.numbers - 1),
         )
 
     def room(self, s):
@@ -184,3 +185,12 @@ class Forgotten(FeedbackEdge, variant="forgotten"):
     def read_back(self, s):
         """The same, without a fairness constraint."""
         super().read_back(s)
+
+
+class LeftOver(FeedbackEdge, variant="left-over"):
+    """The file on disk is that of an earlier attempt, with one record."""
+
+    def setup(self):
+        """Its number is the first."""
+        super().setup()
+        self.left = [{"kind": "RECORD", "rounds": self.rounds, "number": 0}]

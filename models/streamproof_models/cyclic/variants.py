@@ -147,3 +147,11 @@ class SpillForgotten(Cyclic, variant="spill-forgotten"):
     def parts(self):
         """Another feedback edge."""
         return super().parts().instead(back=self.feedback_edge("forgotten"))
+
+
+class SpillLeftOver(Cyclic, variant="spill-left-over"):
+    """The feedback edge begins with the file of an earlier attempt, which has one record."""
+
+    def parts(self):
+        """A feedback edge with room for one item more."""
+        return super().parts().instead(back=self.feedback_edge("left-over", most=self.most + 1))

@@ -241,8 +241,8 @@ class ScopeKept(BatonSubtask):
         return not passed and super().may_finish()
 
 
-class Literal(UpstreamUnwaited, InnerForward, UncoordinatedHeads, HeadUnasked):
-    """The text of the proposal at its word: upstream-unwaited, inner-forward, uncoordinated-heads, head-unasked."""
+class Literal(InnerForward, UncoordinatedHeads):
+    """The text of the proposal at its word: inner-forward and uncoordinated-heads."""
 
 
 def _name(variant: type[BatonSubtask]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamproof_models.baton.buffers
 import streamproof_models.baton.readings
+import streamproof_models.baton.two_types
 import streamproof_models.baton.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, always, eventually, invariant, leads_to, measure, refines, step, temporal
 from streamproof_models.baton.detection import Detection
@@ -218,7 +219,7 @@ SPEC = Spec(
         },
         "unscoped": _ENDS_EARLY,
         "inner-forward": _ENDS_EARLY,
-        "head-unasked": _ENDS_EARLY,
+        "head-unasked": {**_ENDS_EARLY, "step_4_1_is_enough": "violated"},
         "upstream-unwaited": _ENDS_EARLY,
         "blocking-alignment": {},
         "broadcast": {"batons_bounded": "violated", "only_current": "violated"},
@@ -228,7 +229,30 @@ SPEC = Spec(
         "tight-weak": {"records_get_through": "violated"},
         "bounded": {"deadlock": "violated"},
         "bounded-without-end": {"everybody_terminates": "violated"},
-        "literal": {**_ENDS_EARLY, "step_4_1_is_enough": "violated"},
+        "first-status": _ENDS_EARLY,
+        "mark-reset": {
+            "nothing_lost": "violated",
+            "no_early_end": "violated",
+            "heads_agree": "violated",
+            **_GETS_STUCK,
+        },
+        "not-absorbed": {
+            **_ENDS_EARLY,
+            **_GETS_STUCK,
+            "batons_bounded": "violated",
+            "only_current": "violated",
+            "records_get_through": "violated",
+        },
+        "second-pass-unchecked": _ENDS_EARLY,
+        "unstarted": {**_ENDS_EARLY, "completed_once": "violated", "detects_start": "violated"},
+        "two-types": {},
+        "literal": _ENDS_EARLY,
+        "literal-two-types": {
+            "nothing_lost": "violated",
+            "no_early_end": "violated",
+            "heads_agree": "violated",
+            **_GETS_STUCK,
+        },
     },
     variant_parameters={  # the smallest that show what breaks
         "no-alignment": {"topology": "two-returns"},
@@ -255,7 +279,13 @@ SPEC = Spec(
         "tight-weak": {"topology": "loop", "work": 3},
         "bounded": {"topology": "loop", "work": 2},
         "bounded-without-end": {"topology": "loop", "work": 3},
-        "literal": {"topology": "self-loop"},
+        "first-status": {"topology": "diamond"},
+        "mark-reset": {"topology": "parallel"},
+        "not-absorbed": {"topology": "nested-small"},
+        "second-pass-unchecked": {"topology": "nested-small"},
+        "unstarted": {"topology": "self-loop"},
+        "literal": {"topology": "nested-small"},
+        "literal-two-types": {"topology": "parallel"},
     },
     sweeps=every_graph("nothing_lost", "no_early_end", "everybody_terminates", "deadlock"),
 )

@@ -217,6 +217,7 @@ SPEC = Spec(
             "flow.isolation": "violated",
         },
         "not-stopped": {"nothing_after": "violated"},
+        "uncounted-lending": {"flow.pool_conserved": "violated", "flow.within_limit": "violated"},
         "aligned": {"barrier_isolation": "violated", "flow.isolation": "violated"},
         "zero-exclusive": {
             "barrier_isolation": "violated",

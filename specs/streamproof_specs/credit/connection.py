@@ -190,11 +190,13 @@ SPEC = Spec(
             "counted": "violated",
             "counted_fairness": "violated",
         },
+        "floating-granted": {"counted_start": "violated"},
     },
     variant_parameters={  # the smallest that show what breaks
         "reordering": {"channels": 1, "exclusive": 2, "depth": 2},
         "lossy": {"channels": 1, "depth": 2},
         "lost-announcement": {"channels": 1, "depth": 2},
         "no-credit": {"depth": 2},
+        "floating-granted": {"channels": 1},
     },
 )

@@ -58,6 +58,21 @@ SPEC = Spec(
         "flushed-once": {"in_time": "violated", "visible": "violated"},
         "event-waits": {"event_flushes": "violated"},
         "no-limit": {"sender_within_limit": "violated"},
+        "credit-before-free": {"flow.conservation": "violated", "flow.no_overflow": "violated"},
+        "uncounted-lending": {"flow.pool_conserved": "violated", "flow.within_limit": "violated"},
+        "lost-announcement": {
+            "flow.conservation": "violated",
+            "flow.consumed": "violated",
+            "flow.isolation": "violated",
+            "flow.returned": "violated",
+            "unblocked": "violated",
+        },
     },
-    variant_parameters={"flushed-once": {"size": 3}, "no-limit": {"size": 1}},
+    variant_parameters={  # the smallest that show what breaks
+        "flushed-once": {"size": 3},
+        "no-limit": {"size": 1},
+        "credit-before-free": {"size": 1},
+        "uncounted-lending": {"channels": 2, "records": 1, "size": 1, "events": 0},
+        "lost-announcement": {"records": 4, "size": 1, "events": 0},
+    },
 )

@@ -33,11 +33,13 @@ SPEC = Spec(
         "before-18595": {"deadlock": "violated", "finished": "violated"},
         "before-9676": {"deadlock": "violated", "finished": "violated"},
         "given-to-released": {"released_empty": "violated"},
+        "rejected-dropped": {"floating_conserved": "violated"},
     },
     variant_parameters={  # the two threads of each report
         "before-22946": {"jobs": "recycle0 recycle1"},
         "before-18595": {"jobs": "release0 recycle1"},
         "before-9676": {"jobs": "release0 recycle1"},
         "given-to-released": {"jobs": "release0 recycle1"},
+        "rejected-dropped": {"jobs": "release0 recycle1"},
     },
 )

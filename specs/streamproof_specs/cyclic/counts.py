@@ -9,6 +9,8 @@ from streamproof_models.cyclic.counts import (  # noqa: F401  (declaring a varia
     CyclicCounts,
     FirstCounts,
     GatedCounts,
+    ReadBackUnchecked,
+    SpillDropped,
     UngatedCounts,
 )
 
@@ -64,6 +66,8 @@ SPEC = Spec(
         "bounded-gated": {},
         "feedback-first": {},
         "feedback-first-amplified": {"spill_bounded": "violated"},
+        "spill-dropped": {"conserved": "violated"},
+        "read-back-unchecked": {"within_capacity": "violated"},
     },
     variant_parameters={"feedback-first-amplified": {"records": 6}},
 )

@@ -220,6 +220,7 @@ SPEC = Spec(
         "barrier-overtakes": {"back.in_order": "violated", "counted": "violated"},
         "spill-newest-first": {"back.in_order": "violated", "checkpoints_complete": "violated"},
         "spill-read-twice": {"conserved": "violated", "counted": "violated", "back.in_order": "violated"},
+        "spill-left-over": {"conserved": "violated", "counted_start": "violated", "counted": "violated"},
         "spill-forgotten": {
             "forward_served": "violated",
             "feedback_served": "violated",
@@ -229,6 +230,7 @@ SPEC = Spec(
     },
     variant_parameters={  # the smallest that show what breaks
         "bounded": {"buffers": 1},
+        "spill-left-over": {"buffers": 1, "records": 1},
         "bounded-unamplified": {"buffers": 1},
         "feedback-first": {"buffers": 1},
         "forward-first": {"buffers": 1},
