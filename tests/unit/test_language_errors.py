@@ -60,7 +60,10 @@ def test_message(name: str) -> None:
     shown, _ = refused(name)
     assert re.match(rf"{name}\.py:\d+: .+\n  .+\n\Z", shown)
     expected = EXPECTED[name]
-    assert shown == expected if "\n " in expected else shown.startswith(f"{expected.strip()}: ")
+    if "\n " in expected:
+        assert shown == expected
+    else:
+        assert shown.startswith(f"{expected.strip()}: ")
 
 
 def test_every_model_has_one_expectation() -> None:

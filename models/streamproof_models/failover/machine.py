@@ -14,7 +14,7 @@ each within a budget. What is modelled:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
@@ -57,7 +57,7 @@ class BatchJob(Model):
         topology = Topology(self.job_graph())
         parallelism = {v.name: v.parallelism for v in topology.graph.vertices}
         self.tasks = tuple(self.task_name(v, i, parallelism[v]) for v, i in topology.tasks)
-        regions = [tuple(self.tasks[t] for t in r) for r in pipelined_regions(topology, self.merging).members]
+        regions = [tuple(self.tasks[t] for t in r) for r in self.members_of_regions(topology)]
         self.regions: dict[str, tuple[str, ...]] = {}
         """Region -> its tasks."""
         for tasks in regions:
@@ -88,6 +88,10 @@ class BatchJob(Model):
         """Partition -> the region that produces it."""
         self.consuming_regions = grouped(self.partitions, [(p, region[consumer]) for p, consumer in consumed])
         """Partition -> the regions that read it."""
+
+    def members_of_regions(self, topology: Topology) -> Sequence[Sequence[int]]:
+        """The numbers of the tasks of each region."""
+        return pipelined_regions(topology, self.merging).members
 
     def _connect(self, connection: Connection) -> None:
         """Adds the partitions and channels of an edge between tasks."""

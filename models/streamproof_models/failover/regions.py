@@ -64,7 +64,7 @@ class Regions:
     def cycles(self) -> list[list[int]]:
         """The sets of two or more regions that wait for each other, ascending: empty if all can be
         scheduled."""
-        components = _components_of_dependencies(self.of_task, len(self.members), self.topology.connections)
+        components = components_of_dependencies(self.of_task, len(self.members), self.topology.connections)
         sets: dict[int, list[int]] = {}
         for region, component in enumerate(components):
             sets.setdefault(component, []).append(region)
@@ -86,7 +86,7 @@ def pipelined_regions(topology: Topology, merging: Merging = Merging.LOGICAL_REG
     inner = [c for c in others if together[c.edge.source] == together[c.edge.target]]
     if not inner:
         return _numbered(topology, raw)
-    component = _components_of_dependencies(raw, len(raw), inner)
+    component = components_of_dependencies(raw, len(raw), inner)
     return _numbered(topology, [component[region] for region in raw])
 
 
@@ -143,13 +143,13 @@ def connected_components(topology: Topology, connections: Sequence[Connection] |
     return [sets.root(task) for task in range(len(topology.tasks))]
 
 
-def _components_of_dependencies(
+def components_of_dependencies(
     region_of: Sequence[int], region_count: int, connections: Sequence[Connection]
 ) -> list[int]:
-    """For each region a representative of its cycle of regions that wait for each other.
+    """Region -> a representative of the cycle of regions that wait for each other in which it is, or itself.
 
-    Each group is a separate node between its producers' and its consumers' regions, which keeps an
-    all-to-all exchange linear.
+    `region_of` has the region of each task, a number below `region_count`. Each group is a separate node between its
+    producers' and its consumers' regions, which keeps an all-to-all exchange linear.
     """
     successors: list[list[int]] = [[] for _ in range(region_count)]
     for connection in connections:

@@ -57,6 +57,20 @@ class NoDownstreamRestart(Failover, variant="no-downstream-restart"):
         return marked
 
 
+class ReadersKeep(NoDownstreamRestart, variant="no-downstream-restart-kept"):
+    """As `no-downstream-restart`, with what the proposal asks of it: outputs do not differ the next time, and a result that a
+    task still reads is neither removed nor overwritten."""
+
+    deterministic: bool = True
+
+    def mark_output(self, s, t, state):
+        """The partitions that `t` produces change their state, except stored ones that a task at work reads."""
+        for p in self.outputs[t]:
+            readers = [u for u in self.tasks if p in self.reads[u]]
+            if s.partition[p] != "STORED" or not any(s.status[u] in self.active for u in readers):
+                s.partition[p] = state
+
+
 class NoVersioning(Failover, variant="no-versioning"):
     """Every decision resets all its tasks, also those that a newer one has taken over and restarted."""
 
