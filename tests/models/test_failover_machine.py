@@ -31,6 +31,7 @@ COUNTS = {
     "individual": (59, 96, 11),
     "region-without-backtracking": (66, 82, 15),
     "no-downstream-restart": (2223, 3625, 31),
+    "no-downstream-restart-kept": (2157, 3537, 28),
     "no-versioning": (1406, 2412, 30),
     "no-fence": (2589, 4159, 31),
     "early-release": (2407, 4357, 32),
