@@ -8,11 +8,12 @@ and losses, every behaviour is finite, and the only terminal states are a finish
 
 from __future__ import annotations
 
-from streamproof import Spec, invariant, reachable, step
+from streamproof import Spec, Sweep, invariant, reachable, step
 from streamproof_models.failover.executors import LostExecutors  # noqa: F401
 from streamproof_models.failover.flink import FlinkRules  # noqa: F401
 from streamproof_models.failover.literal import LiteralPseudocode  # noqa: F401
 from streamproof_models.failover.machine import Failover
+from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
 from streamproof_models.failover.variants import (  # noqa: F401  (declaring a variant registers it)
     AttemptReuse,
     EagerDeployment,
@@ -165,4 +166,5 @@ SPEC = Spec(
         "literal-pseudocode": {"termination": "violated"},
         "flink": {"consistent_result": "violated", "survives": "violated"},
     },
+    sweeps=Sweep({"topology": tuple(JOB_GRAPHS)}),
 )
