@@ -16,7 +16,7 @@ from streamproof_runtime.jobmaster.checkpoints import EXPIRE, TRIGGER, Checkpoin
 from streamproof_runtime.jobmaster.datasets import GONE
 from streamproof_runtime.jobmaster.master_host import Host, Timing
 from streamproof_runtime.jobmaster.region_failover import RegionFailover
-from streamproof_runtime.jobmaster.region_runs import DEPLOYING, RUNNING, STOPPING, Run
+from streamproof_runtime.jobmaster.region_runs import CREATED, DEPLOYING, RUNNING, STOPPING, Run
 from streamproof_runtime.jobmaster.region_scheduler import DONE, FAILED
 from streamproof_runtime.jobmaster.regions import Region, job_graph
 from streamproof_runtime.slots.slot_events import RM
@@ -38,6 +38,8 @@ class JobMaster(RegionFailover):
     def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
         super().__init__(regions, host, timing, first_attempt)
         self.checkpoints = self.coordinator(self.runs[0], host, timing)
+        self._waiting = 0
+        """Heartbeats for which a region has been ready without slots."""
 
     def start(self) -> None:
         """Records the job graph, and starts the heartbeats."""
@@ -173,4 +175,17 @@ class JobMaster(RegionFailover):
             else:
                 self.pool.list_to(peer)
                 self.host.send(peer, (m.HEARTBEAT,))
+        self._expect_slots()
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+
+    def _expect_slots(self) -> None:
+        """An attempt for which there have been no slots for too long has failed, if no other one occupies them."""
+        ready = [run for run in self.runs if run.status == CREATED and self.is_ready(run)]
+        at_work = self.pending or any(run.is_active or run.status == STOPPING for run in self.runs)
+        self._waiting = self._waiting + 1 if ready and not at_work and self.status == RUNNING else 0
+        if self._waiting > self.timing.slot_beats > 0:
+            run, self._waiting = ready[0], 0
+            run.begin()
+            self.host.event("region_scheduled", {"tasks": [*run.region.operators], "attempt": run.attempt})
+            about = f"{self.pool.required} slots are required, and {len(self.pool.held)} are there"
+            self.fail(run, f"{about} after {self.timing.slot_beats} heartbeats")

@@ -34,6 +34,8 @@ class Timing:
     """Time between two checkpoints; 0: there are none."""
     checkpoint_timeout: int = 10 * MILLISECOND
     """Time after which a checkpoint is aborted."""
+    slot_beats: int = 0
+    """Heartbeats after which an attempt of a region fails for want of slots, while nothing runs; 0: it waits."""
 
 
 class Host(Protocol):

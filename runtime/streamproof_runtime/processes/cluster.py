@@ -26,7 +26,7 @@ from streamproof_runtime.live import Board, Watch
 from streamproof_runtime.processes.checkpoint_files import checkpoint_files
 from streamproof_runtime.processes.kills import Kill
 from streamproof_runtime.processes.links import SECRET, listening
-from streamproof_runtime.processes.process import BROKEN, DISMISSED
+from streamproof_runtime.processes.process import ALIVE, BEAT, BEATS, BROKEN, DEFECTIVE, DISMISSED
 from streamproof_runtime.processes.wire import Frames, frame
 from streamproof_runtime.slots.slot_events import RM
 from streamproof_runtime.subtasks.buffers import RECORDS
@@ -34,6 +34,8 @@ from streamproof_runtime.subtasks.flow import BUFFERS
 
 DEATHS = 20
 """Processes of one TaskExecutor that may die without being asked to."""
+START = 300
+"""Signs of life that a process may miss while it starts."""
 GRACE = 5.0
 """Seconds for processes to end by themselves after the job is over."""
 ROUTINE = frozenset(
@@ -79,6 +81,8 @@ class Settings:
     """Whether the processes report samples for a live view."""
     errors: int | None = None
     """A file for the standard error of the processes; None: that of this one."""
+    beat: float = BEAT
+    """Seconds between two heartbeats or signs of life."""
 
     @property
     def names(self) -> list[str]:
@@ -109,6 +113,16 @@ class ClusterOutcome:
 class _Child:
     def __init__(self, process: subprocess.Popen[bytes], incarnation: int) -> None:
         self.process, self.incarnation, self.frames = process, incarnation, Frames()
+        self.silent = -START
+        """Missing signs of life."""
+        self.error = ""
+        """What has ended it, if it could say so."""
+
+    def ending(self) -> str:
+        """How it has ended."""
+        code = self.process.wait()
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"{how}, {self.error}" if self.error else how
 
 
 class Cluster:
@@ -135,6 +149,8 @@ class Cluster:
         """TaskExecutors that the ResourceManager has released, with the number of the next process."""
         self._files: list[IO[bytes]] = []
         """Completed checkpoints, for all JobMasters."""
+        self._beaten = self._began
+        """When signs of life were counted last."""
 
     def run(self) -> ClusterOutcome:
         """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if a process has ended too often."""
@@ -150,13 +166,15 @@ class Cluster:
             raise RuntimeFailure(
                 f"no port of the loopback address can be opened: {error.strerror}; allow sockets, or add --simulate"
             ) from error
-        end = time.monotonic() + self.settings.seconds
+        settings = self.settings
+        end = time.monotonic() + settings.seconds
         try:
             with listeners[JOBMASTER], listeners[RM]:  # of these, and of those that replace them
-                for name in (JOBMASTER, RM, *self.settings.names):
+                for name in (JOBMASTER, RM, *settings.names):
                     self._start(name, 0, listeners)
                 while self._over is None and time.monotonic() < end:
-                    self._look(min([end, *(when for when, _ in self._due)]), listeners)
+                    self._look(min([end, self._beaten + settings.beat, *(when for when, _ in self._due)]), listeners)
+                    self._count_signs()
             return self._outcome()
         finally:
             self._end()
@@ -195,6 +213,7 @@ class Cluster:
             "idle": self.settings.idle,
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
             "live": self.settings.live,
+            "beat": self.settings.beat,
             "kill_after": None if kill is None else kill.events,
         }
         try:
@@ -220,6 +239,7 @@ class Cluster:
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             child = self._children[key.data]
             data = os.read(key.fd, 1 << 16)
+            child.silent = 0
             for value in child.frames.feed(data):
                 self._on_report(key.data, value, listeners)
             if not data:
@@ -231,6 +251,18 @@ class Cluster:
             kill.is_done = True
             self._tell(f"{kill.name} is killed")
             self._children[kill.name].process.kill()
+
+    def _count_signs(self) -> None:
+        """Ends a process that has stood still for too long; another one replaces it."""
+        now, beat = time.monotonic(), self.settings.beat
+        if now < self._beaten + beat:
+            return
+        self._beaten = now
+        for child in self._children.values():
+            child.silent += 1
+            if child.silent == BEATS + 1:
+                child.error = f"after {BEATS * beat:g} s without a sign of life"
+                child.process.kill()
 
     def _tell(self, text: str) -> None:
         self._told(text)
@@ -256,6 +288,11 @@ class Cluster:
             raise RuntimeFailure(parts[0])
         if kind == "failure":
             raise ProcessLost(parts[0])
+        if kind == ALIVE:
+            return
+        if kind == DEFECTIVE:
+            self._children[name].error = parts[0]
+            return
         if kind == "over":
             self._over = parts
             return
@@ -285,12 +322,13 @@ class Cluster:
             self._tell(f"{name} is released")
             self._dismissed[name] = child.incarnation + 1
             return
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        how = child.ending()
         if not self._was_asked(name, child) and not any(
             kill.name == name and kill.is_done and kill.seconds is not None for kill in self.kills
         ):
             self._deaths[name] = self._deaths.get(name, 0) + 1
-            self._ended = f"{name} has ended: {how}"
+            if code or name != RM:  # the ResourceManager ends just before the job
+                self._ended = f"{name} has ended: {how}"
         self._tell(f"{name} has ended: {how}")
         if code == BROKEN or self._deaths.get(name, 0) > DEATHS:
             raise ProcessLost(f"{name} has ended {self._deaths.get(name, 1)} times ({how}); see the messages above")
@@ -328,6 +366,16 @@ class Cluster:
             file.close()
         self._selector.close()
 
+    def _look_at_ends(self) -> None:
+        """A process may have ended just before the job."""
+        for key, _ in self._selector.select(0):
+            for kind, *parts in self._children[key.data].frames.feed(os.read(key.fd, 1 << 16)):
+                if kind == DEFECTIVE:
+                    self._children[key.data].error = parts[0]
+        for name, child in self._children.items():
+            if child.process.poll() and not self._was_asked(name, child):
+                self._ended = f"{name} has ended: {child.ending()}"
+
     def _outcome(self) -> ClusterOutcome:
         if self._over is None:
             reason = f"no end after {self.settings.seconds:g} s"
@@ -336,6 +384,8 @@ class Cluster:
         counts = [[0] * 4, *stopped.values()]
         lost, longest, feedback, memory = zip(*counts, strict=True)
         reason = "" if finished else errors[-1] if errors else "the job has failed"
+        if reason:
+            self._look_at_ends()
         if reason and self._ended:
             reason += f"; {self._ended}"
         attempts += self._first_attempt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 from streamproof_runtime.processes.wire import Frames, frame
@@ -32,6 +33,10 @@ class FilePartitions:
         self._files[key].write(frame(record))
         self._counts[key] += 1
 
+    def finish(self, key: Key) -> None:
+        """What was appended is in the file."""
+        self._files[key].flush()
+
     def packed(self, record: Any) -> tuple[bytes, int]:
         """As a frame."""
         data = frame(record)
@@ -45,7 +50,6 @@ class FilePartitions:
         """The records, read piece by piece."""
         if key not in self._files:
             raise Missing(key)
-        self._files[key].flush()
         return self._records(self._files[key]), self._counts[key]
 
     def _records(self, file: IO[bytes]) -> Iterator[Any]:
@@ -68,8 +72,9 @@ class FilePartitions:
 
     def _closed(self, keys: list[Key]) -> list[Key]:
         for key in keys:
-            self._files.pop(key).close()
             del self._counts[key]
+            with suppress(OSError):  # of a full disk; the file is closed
+                self._files.pop(key).close()
         return keys
 
     def queue(self, kind: type[SpillingQueue] = SpillingQueue) -> SpillingQueue:

@@ -2,6 +2,7 @@
 
 The parent sends the configuration by standard input and then keeps that pipe open: its end is the end of the process,
 also while a user function computes. Standard output carries frames to the parent; user functions print to standard error.
+A thread gives signs of life, so that the parent replaces a process that stands still.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import select
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -20,6 +22,12 @@ from streamproof_runtime.processes.wire import Frames, frame
 
 ORPHANED, BROKEN, DISMISSED, FORKED = 3, 4, 5, 6
 """Exit codes: the parent has ended; a problem that was reported; a TaskExecutor was released; a copy by `os.fork`."""
+ALIVE = "alive"
+"""A report that says that the process does not stand still."""
+DEFECTIVE = "defective"
+"""A report of the error that ends the process."""
+BEAT, BEATS = 1.0, 30
+"""Seconds between two heartbeats or signs of life, and how many may be missing."""
 _PR_SET_PDEATHSIG = 1
 _SAMPLE = 0.25
 """Seconds between two samples for a live view."""
@@ -45,12 +53,19 @@ class Parent:
             values = list(frames.feed(data))
         self.configuration: Mapping[str, Any] = values[0]
         _end_with(self.configuration["parent"])
+        self._reporting = threading.Lock()
         threading.Thread(target=_watch, args=(pipe,), name="parent", daemon=True).start()
+        threading.Thread(target=self._beat, name="alive", daemon=True).start()
+
+    def _beat(self) -> None:
+        while True:
+            self.report(ALIVE)
+            time.sleep(self.configuration["beat"])
 
     def report(self, *parts: Any) -> None:
         """Sends a frame; without effect if the parent has ended, for then this process ends too."""
-        data = frame([*parts])
-        with suppress(OSError):
+        data = memoryview(frame([*parts]))
+        with self._reporting, suppress(OSError):
             while data:
                 data = data[os.write(self._reports, data) :]
 

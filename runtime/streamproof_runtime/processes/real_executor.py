@@ -22,7 +22,7 @@ from streamproof_runtime.live import executor_sample
 from streamproof_runtime.messages import Message
 from streamproof_runtime.processes.file_partitions import FilePartitions
 from streamproof_runtime.processes.links import Link, connect, listening, serve
-from streamproof_runtime.processes.process import DISMISSED, FORKED, Parent
+from streamproof_runtime.processes.process import BEATS, DISMISSED, FORKED, Parent
 from streamproof_runtime.processes.wire import frame, message_frame
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, slot_trace
@@ -72,6 +72,8 @@ class Outgoing:
         self._before = before
         self._waiting: list[bytes] = []
         self._handle, self._lost = handle, lost
+        self._silent = 0
+        """Heartbeats since the peer has sent something."""
         self._task = asyncio.create_task(self._run(port, secret, hello))
         self._task.add_done_callback(lambda task: task.cancelled() or task.result())
 
@@ -91,9 +93,20 @@ class Outgoing:
             self._link.before = self._before
             for data in self._waiting:
                 self._link.send(data)
-            await self._link.each(self._handle)
+            await self._link.each(self._received)
             self._link.close()
         self._lost()
+
+    def _received(self, value: Any) -> None:
+        self._silent = 0
+        self._handle(value)
+
+    def beat(self) -> None:
+        """A heartbeat of the peer is due: one that has sent nothing for too long is lost."""
+        self._silent += 1
+        if self._silent > BEATS:
+            self.close()
+            self._lost()
 
     @property
     def is_congested(self) -> bool:
@@ -149,11 +162,19 @@ class RealExecutor:
         self._open_control()
         self._open_manager()
         self.machine.start()
+        self._beat()
         self.parent.sampled(lambda: executor_sample(self.machine))
         steps = asyncio.create_task(self._steps())
         steps.add_done_callback(lambda task: task.cancelled() or task.result())
         await self._over.wait()
         self._flush()
+
+    def _beat(self) -> None:
+        """Neither the JobMaster nor the ResourceManager may be silent for long."""
+        asyncio.get_running_loop().call_later(self.parent.configuration["beat"], self._beat)
+        if not self._over_soon:
+            self._control.beat()
+            self._manager.beat()
 
     # --- steps
 

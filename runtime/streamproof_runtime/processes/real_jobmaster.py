@@ -24,14 +24,15 @@ from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.live import master_sample
 from streamproof_runtime.processes.checkpoint_files import FileCheckpoints
 from streamproof_runtime.processes.links import Link, serve
-from streamproof_runtime.processes.process import Parent
+from streamproof_runtime.processes.process import BEATS, Parent
 from streamproof_runtime.processes.real_executor import PEERS, STOP, STOPPED, Outgoing
 from streamproof_runtime.processes.wire import frame, message_frame
 from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import POOL, RM, SlotEvents, slot_trace
 from streamproof_runtime.variants.all_variants import master_type, slot_rules
 
-HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT = 1_000 * MILLISECOND, 30_000 * MILLISECOND
+SLOT_BEATS = 50
+"""Heartbeats after which an attempt that has no slots fails."""
 RESTART_DELAY = 200 * MILLISECOND
 CHECKPOINT_TIMEOUT = 600_000 * MILLISECOND
 PATIENCE_FOR_EXECUTORS = 30_000 * MILLISECOND
@@ -39,6 +40,12 @@ _LONGEST = 200
 """Characters of a reason that the parent gets."""
 PATIENCE = 10.0
 """Seconds for the TaskExecutors to stop when the job is over."""
+
+
+def heartbeats(beat: float) -> tuple[int, int]:
+    """The time between two heartbeats, and that without an answer after which a peer is lost, in nanoseconds."""
+    interval = round(beat * 1_000 * MILLISECOND)
+    return interval, BEATS * interval
 
 
 class RealJobMaster:
@@ -53,7 +60,7 @@ class RealJobMaster:
         self._events, self._kill_after = 0, settings["kill_after"]
         self._graph = ExecutionGraph(job)
         timing = Timing(
-            *(HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, RESTART_DELAY),
+            *(*heartbeats(settings["beat"]), RESTART_DELAY),
             restarts=settings["restarts"],
             slots=len(self._names) * settings["slots"],
             patience=PATIENCE_FOR_EXECUTORS,
@@ -61,6 +68,7 @@ class RealJobMaster:
             eager=settings["eager"],
             checkpoint_interval=settings["checkpoint_interval"],
             checkpoint_timeout=CHECKPOINT_TIMEOUT,
+            slot_beats=SLOT_BEATS,
         )
         files = [os.fdopen(file, "r+b", buffering=0) for file in settings["checkpoint_files"]]
         self.checkpoint_store: CheckpointStore = FileCheckpoints(files) if files else MemoryCheckpoints()

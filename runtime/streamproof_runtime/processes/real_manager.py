@@ -20,7 +20,7 @@ from streamproof_runtime.live import manager_sample
 from streamproof_runtime.processes.links import Link, serve
 from streamproof_runtime.processes.process import Parent
 from streamproof_runtime.processes.real_executor import STOP
-from streamproof_runtime.processes.real_jobmaster import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, PATIENCE_FOR_EXECUTORS
+from streamproof_runtime.processes.real_jobmaster import PATIENCE_FOR_EXECUTORS, heartbeats
 from streamproof_runtime.processes.wire import message_frame
 from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, slot_trace
@@ -42,8 +42,16 @@ class RealManager:
         self._trace, self._events, self._kill_after = slot_trace(job.name), 0, settings["kill_after"]
         incarnation = settings["incarnation"]
         self.slot_events = SlotEvents(RM, incarnation, self._record)
-        idle = settings["idle"], tuple(self._names), asks(settings["variant"])
-        timing = ManagerTiming(HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, len(self._names), PATIENCE_FOR_EXECUTORS, *idle)
+        interval, timeout = heartbeats(settings["beat"])
+        timing = ManagerTiming(
+            interval,
+            timeout,
+            executors=len(self._names),
+            patience=PATIENCE_FOR_EXECUTORS,
+            idle=settings["idle"],
+            names=tuple(self._names),
+            asks=asks(settings["variant"]),
+        )
         rules = slot_rules(settings["variant"])
         self.machine = ResourceManager(self, timing, incarnation, rules)
         self._links: dict[str, Link] = {}

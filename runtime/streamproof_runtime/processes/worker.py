@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from streamproof_runtime.errors import RuntimeFailure
 from streamproof_runtime.jobs.job_file import JobFile
-from streamproof_runtime.processes.process import Parent
+from streamproof_runtime.processes.process import DEFECTIVE, Parent
 from streamproof_runtime.processes.real_executor import RealExecutor
 from streamproof_runtime.processes.real_jobmaster import RealJobMaster
 from streamproof_runtime.processes.real_manager import RealManager
@@ -31,16 +32,28 @@ def main() -> None:
     try:
         job = JobFile(Path(parent.configuration["job"])).job()
         role = ROLES[parent.configuration["role"]]
-        asyncio.run(_run(role(job, parent).run()))
+        asyncio.run(_run(parent, role(job, parent).run()))
     except RuntimeFailure as error:
         parent.broken(f"{parent.configuration['name']}: {error}")
     except OSError as error:
         parent.broken(f"{parent.configuration['name']}: {error}", by_system=True)
+    except BaseException as error:
+        parent.report(DEFECTIVE, _named(error))
+        raise
 
 
-async def _run(work: Coroutine[Any, Any, None]) -> None:
+def _named(error: BaseException) -> str:
+    """An error in one line, with the place where it was raised."""
+    frames = extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}".removesuffix(": ") + place
+
+
+async def _run(parent: Parent, work: Coroutine[Any, Any, None]) -> None:
     def failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
+        if isinstance(error := context.get("exception"), BaseException):
+            parent.report(DEFECTIVE, _named(error))
         sys.stderr.flush()
         os._exit(DEFECT)
 

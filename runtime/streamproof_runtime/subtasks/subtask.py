@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
-from streamproof_runtime.errors import Unsendable
+from streamproof_runtime.errors import CannotStore, Unsendable
 from streamproof_runtime.jobs.functions import Context, Operation, copied, key_text, line_of
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.jobs.operators import Edge, Exchange, Operator, Pipe
@@ -236,7 +236,10 @@ class Subtask:
         else:
             self.take_control(channel, item)
         if self.head is not None:
-            self.head.read_back(channel)
+            try:
+                self.head.read_back(channel)
+            except OSError as error:
+                raise CannotStore(f"cannot read its feedback: {error}") from error
 
     def work(self) -> None:
         """Applies the user function to the next records of the buffer held longest. Without a buffer timeout all outputs

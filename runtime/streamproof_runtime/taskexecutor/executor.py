@@ -20,7 +20,7 @@ from streamproof_runtime.subtasks.channels import Channels
 from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING
 from streamproof_runtime.subtasks.loop_heads import LoopRules, head_of
 from streamproof_runtime.subtasks.output_buffers import NEVER, TIMEOUT
-from streamproof_runtime.subtasks.subtask import HELD, TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
+from streamproof_runtime.subtasks.subtask import FINISH, HELD, TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
 from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.taskexecutor.memory_cache import CachedPartitions
 from streamproof_runtime.taskexecutor.partitions import Key, Missing, Partitions
@@ -430,6 +430,8 @@ class RegionExecutor:
         kind, taken = action = enabled[choose(len(enabled)) if len(enabled) > 1 else 0]
         failure: BaseException | None = None
         try:
+            if kind is FINISH:
+                self._finish_partition(subtask)
             subtask.do(action)
         except BaseException as error:
             failure = error
@@ -483,10 +485,15 @@ class RegionExecutor:
         except CannotStore as error:
             self.fail(f"{subtask.name}: {error}", fatal=False)
 
+    def _finish_partition(self, subtask: Subtask) -> None:
+        """The partition of a writer is complete before the writer terminates. Raises `CannotStore`."""
+        if subtask.plan.operator.writes:
+            try:
+                self.executor.ledger.finished(self._stored[subtask.name])
+            except OSError as error:
+                raise CannotStore(f"cannot store partitions: {error}") from error
+
     def _terminated(self, subtask: Subtask) -> None:
-        """The partition of a writer is finished, or that of a reader consumed."""
-        ledger, key = self.executor.ledger, self._stored.get(subtask.name)
-        if key is not None and subtask.plan.operator.writes:
-            ledger.finished(key)
-        elif key is not None:
-            ledger.consumed(key, self.attempt)
+        """The partition of a reader is consumed."""
+        if subtask.plan.operator.reads:
+            self.executor.ledger.consumed(self._stored[subtask.name], self.attempt)

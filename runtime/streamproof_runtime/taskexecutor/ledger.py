@@ -40,7 +40,8 @@ class Ledger:
             self._record("partitions_created", args)
 
     def finished(self, key: Key) -> None:
-        """A writer has terminated."""
+        """A writer is about to terminate. Raises `OSError` if the disk is full."""
+        self.store.finish(key)
         self._record("partition_finished", {"partition": copy_name(key)})
 
     def open(self, key: Key, reader: int) -> tuple[Iterator[Any], int]:

@@ -50,6 +50,11 @@ class CachedPartitions:
             self._sizes[key] += size
             self.size += size
 
+    def finish(self, key: Key) -> None:
+        """Nothing more will be appended. Raises `OSError` if the disk is full."""
+        if key[0] not in self._in_memory:
+            self.store.finish(key)
+
     @property
     def is_full(self) -> bool:
         """Whether there is more in memory than there is room for."""

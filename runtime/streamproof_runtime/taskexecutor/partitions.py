@@ -44,6 +44,9 @@ class Partitions(Protocol):
     def append(self, key: Key, record: Any) -> None:
         """One more record. Raises `OSError` if the disk is full."""
 
+    def finish(self, key: Key) -> None:
+        """Nothing more will be appended. Raises `OSError` if the disk is full."""
+
     def open(self, key: Key) -> tuple[Iterator[Any], int]:
         """The records and their number. Raises `Missing`."""
 
@@ -100,6 +103,9 @@ class MemoryPartitions:
         self.expect_space()
         if key in self.stored:
             self.stored[key].append(record)
+
+    def finish(self, key: Key) -> None:
+        """What is in memory is there."""
 
     def open(self, key: Key) -> tuple[Iterator[Any], int]:
         """The records."""
