@@ -16,7 +16,14 @@ Abstractions: other channels of the gate (which floating buffers are granted is 
 
 from __future__ import annotations
 
-from streamproof_models.credit_channel.channel import BarrierPasses, Channel, CreditChannel, DoubledCredit, Unpaid
+from streamproof_models.credit_channel.channel import (
+    BarrierPasses,
+    Channel,
+    CreditChannel,
+    DoubledCredit,
+    Renumbered,
+    Unpaid,
+)
 from streamproof_models.credit_channel.messages import BLOCKING, DATA, DATA_TYPES, PRIORITY, TIMEOUTABLE
 from streamproof_models.credit_channel.rare_calls import Flink, RareCalls
 
@@ -32,5 +39,6 @@ __all__ = [
     "DoubledCredit",
     "Flink",
     "RareCalls",
+    "Renumbered",
     "Unpaid",
 ]

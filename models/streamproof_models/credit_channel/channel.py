@@ -104,3 +104,12 @@ class BarrierPasses(CreditChannel, variant="barrier-passes"):
 
     def block(self, s):
         """Nothing happens."""
+
+
+class Renumbered(CreditChannel, variant="renumbered"):
+    """The producer counts from zero again when the consumer resumes the subpartition."""
+
+    def resume_subpartition(self, s):
+        """As it does with credit, without exclusive buffers."""
+        super().resume_subpartition(s)
+        s.sequence_number = 0

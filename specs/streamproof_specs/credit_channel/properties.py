@@ -11,6 +11,7 @@ from streamproof_models.credit_channel import (  # noqa: F401  (declaring a vari
     BarrierPasses,
     CreditChannel,
     DoubledCredit,
+    Renumbered,
     Unpaid,
 )
 from streamproof_specs.credit_channel.lemmas import LEMMAS, credit, data_in_flight
@@ -50,5 +51,6 @@ SPEC = Spec(
         "doubled-credit": {"conserved": "violated", "no_overflow": "violated"},
         "unpaid": {"conserved": "violated", "no_overflow": "violated"},
         "barrier-passes": {"nothing_behind_a_barrier": "violated"},
+        "renumbered": {"numbered": "violated"},
     },
 )
