@@ -175,7 +175,7 @@ def test_bounded_check_is_the_verb(model: str, streamproof: Any) -> None:
     [
         ("reference.die_hard", None),
         ("reference.token_ring", None),
-        ("reference.coffee_can", None),
+        pytest.param("reference.coffee_can", None, marks=pytest.mark.long),
         ("buffer_pool", None),
         ("shared_slot", None),
         ("partition_counts", None),
@@ -224,7 +224,7 @@ def test_prove_names_what_was_not_selected(streamproof: Any, folder: Path) -> No
 @pytest.mark.parametrize(
     ("model", "variant", "free", "properties"),
     [
-        ("partition_counts", None, "partitions", None),
+        pytest.param("partition_counts", None, "partitions", None, marks=pytest.mark.long),
         pytest.param("credit", None, "exclusive,floating,depth", None, marks=pytest.mark.long),
         pytest.param("credit", "floating-leak", "exclusive,floating,depth", None, marks=pytest.mark.long),
         ("endless.py", None, "", None),

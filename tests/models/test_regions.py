@@ -101,6 +101,7 @@ def test_every_property_is_refuted_by_a_variant(spec: Spec) -> None:
     assert refuted == {p.name for p in spec.system().properties} | {"deadlock"}
 
 
+@pytest.mark.long
 def test_the_core_is_proved_for_every_number_of_restarts(tmp_path: Path) -> None:
     """Counters and scheduling with inputs, whatever tasks restart, by induction without a lemma."""
     out = tmp_path / "proof.json"

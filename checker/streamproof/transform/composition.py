@@ -8,7 +8,7 @@ of the same name are identified.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -99,7 +99,7 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
     fairness = {a.name: a.fairness for a in system.actions}
     made: list[Action] = []
     for joint in joints:
-        instances = tuple(_instances(joint))
+        instances = tuple(_instances(joint, {a.name: a.loc for a in system.actions}))
         alone |= {step.instance.key for steps in joint.participants for step in steps}
         constraints = {fairness[step.instance.action] for steps in joint.participants for step in steps}
         strongest = max(constraints, key=_STRENGTH.index, default=Fairness.NONE)
@@ -126,7 +126,7 @@ class _Row:
     machines: frozenset[str]
 
 
-def _instances(joint: Joint) -> Iterator[Instance]:
+def _instances(joint: Joint, places: Mapping[str, Loc | None]) -> Iterator[Instance]:
     rows = [_Row((), (), frozenset())]
     for participant in joint.participants:
         rows = [found for row in rows for given in participant if (found := _agreed(joint, row, given))]
@@ -135,7 +135,7 @@ def _instances(joint: Joint) -> Iterator[Instance]:
                 f"action {joint.name} has more than {JOINT_LIMIT:,} instances", loc=joint.loc, remedy="smaller domains"
             )
     for row in rows:
-        made = _together(joint, row)
+        made = _together(joint, row, places)
         if made is not None:
             yield made
 
@@ -167,7 +167,7 @@ def _term_text(value: Any) -> str:
     return str(value.sort) if isinstance(value, e.Var) else str(value)
 
 
-def _together(joint: Joint, row: _Row) -> Instance | None:
+def _together(joint: Joint, row: _Row, places: Mapping[str, Loc | None]) -> Instance | None:
     guard = tuple(c for step in row.steps for c in step.guard)
     early = tuple(c for step in row.steps for c in step.guard_checks)
     if b.and_(c.expr for c in guard) is b.FALSE and not early:
@@ -180,8 +180,8 @@ def _together(joint: Joint, row: _Row) -> Instance | None:
                 raise ModelError(
                     f"{by[name].label} and {step.label} both change {name}, and happen at once in {joint.name}",
                     loc=joint.loc,
-                    remedy=f"places: {_where(by[name], name)} and {_where(step, name)}; write an action of the "
-                    "composite that calls the rules of its parts one after the other",
+                    remedy=f"places: {places[by[name].action]} and {places[step.action]}; write an action of the composite "
+                    "that calls the rules of its parts one after the other",
                 )
             by.setdefault(name, step)
     counts = Counter(name for step in row.steps for name, _ in step.picks)
@@ -199,11 +199,6 @@ def _together(joint: Joint, row: _Row) -> Instance | None:
         joint.fairness is not None or all(step.fair for step in row.steps),
         tuple(name for step, name, own, _ in named if own in step.labelled),
     )
-
-
-def _where(step: Instance, name: str) -> str:
-    loc = dict(step.updates)[name].loc
-    return step.label if loc is None else str(loc)
 
 
 def changed(instance: Instance, change: Callable[[Expr], Expr]) -> Instance:
