@@ -36,6 +36,7 @@ COUNTS = {
     "no-eviction": (227, 438, 17),
     "read-without-lock": (433, 1139, 21),
     "never-deleted": (11, 11, 11),
+    "cleared-together": (359, 877, 19),
     "counter-not-reset": (213, 417, 26),
     "released-after-one": (78, 128, 20),
     "releasable-kept": (1439, 3426, 30),
@@ -75,6 +76,13 @@ CATALOGUE = {
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Every property holds of the model; each omitted rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])
+
+
+def test_two_jobs_share_blob_server_and_caches() -> None:
+    """Two jobs in one, with one blob in a cache: neither disturbs the other, also when parts of them fail."""
+    result = explore(SPEC.system(topology="disjoint", parallelism=1, failures=2))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert result.counts.distinct == 2918
 
 
 @pytest.mark.parametrize("variant", [None, *CORE_SPEC.model.variants], ids=str)

@@ -37,6 +37,16 @@ class Connection:
             return 1
         return min(len(self.producers), len(self.consumers))
 
+    @property
+    def descriptors(self) -> int:
+        """How many descriptors of partitions its groups have together: each is made once for a group."""
+        return sum(len(producers) for producers, _ in self.groups())
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of a producer and a consumer it has: the descriptors that are made for each consumer alone."""
+        return sum(len(producers) * len(consumers) for producers, consumers in self.groups())
+
     def group_of_producer(self, task: int) -> int:
         """The group in which producer `task` is read."""
         if self.edge.pattern is Pattern.ALL_TO_ALL:

@@ -92,6 +92,16 @@ class NeverDeleted(RegionScheduling, variant="never-deleted"):
         s.cached[g] = None
 
 
+class ClearedTogether(RegionScheduling, variant="cleared-together"):
+    """The blob server of a session cluster deletes the blobs of all jobs when one of them needs its own no longer."""
+
+    def invalidate(self, s, g):
+        """Also those of other jobs."""
+        s.cached[g] = None
+        for other in self.groups:
+            s.server[other] = None
+
+
 class CounterNotReset(RegionScheduling, variant="counter-not-reset"):
     """A restart does not count the partitions of a group as unfinished again."""
 
