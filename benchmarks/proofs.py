@@ -35,6 +35,7 @@ FOR_EVERY_SIZE = (
     ("regions", None, "failures,executors,inline"),
     ("slot_owners", None, "instances,slots,subtasks,vertices,constraints"),
     ("slot_pool", None, "allocations,slots,demand,failures"),
+    ("slot_pool", "return-voids-offers", "allocations,slots,demand,failures"),
 )
 """Models and variants with proofs for every value of some parameters (`--any`)."""
 

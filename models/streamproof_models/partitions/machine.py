@@ -10,7 +10,7 @@ Abstractions:
 * **Time-outs** have no clock: a heartbeat may time out at any moment, and does so eventually if the other side is silent.
 * **Registration** is one step. The answer is the first message of the connection; a lost answer is a time-out after it.
   Messages of an earlier connection are dropped: the registration fences them.
-* **Reading** is one step at the end of a consumer. Consumers run where no failure reaches them except `fail`.
+* **Reading** is one step at the end of a consumer (two in `read-then-finish`). No failure reaches consumers except `fail`.
 * **Slots**: the ResourceManager knows at once whether a TaskExecutor has a slot in use: one producer, one slot.
 * **Disks** of crashed TaskExecutors disappear with their container.
 """
