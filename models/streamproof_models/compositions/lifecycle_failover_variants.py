@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.partitions.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.compositions.lifecycle_failover import LifecycleFailover
+from streamproof_models.partitions import variants  # noqa: F401  (declaring a variant registers it)
 
 
 class ReleasedWhenRead(LifecycleFailover, variant="released-when-read"):

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import streamproof_models.regions.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import WEAK, Model, Parts, action, require, terminal
+from streamproof_models.regions import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.regions.machine import RegionScheduling
 from streamproof_models.slots.machine import Slots
 

@@ -15,8 +15,8 @@ announcement of several credits is one message, whose credits the sender counts 
 
 from __future__ import annotations
 
-import streamproof_models.credit.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import WEAK, Array, Bool, Enum, Queue, Range, Record, State, action, refines, require
+from streamproof_models.credit import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.credit.machine import Credit
 
 

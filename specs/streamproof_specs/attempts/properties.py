@@ -6,8 +6,8 @@ the JobManager considers FINISHED is never run again, and a partition is never s
 
 from __future__ import annotations
 
-import streamproof_models.attempts.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, step
+from streamproof_models.attempts import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.attempts.machine import OVER, TaskAttempt
 
 

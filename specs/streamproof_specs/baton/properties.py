@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.baton.buffers
-import streamproof_models.baton.readings
-import streamproof_models.baton.two_types
-import streamproof_models.baton.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, always, eventually, invariant, leads_to, measure, refines, step, temporal
+from streamproof_models.baton import buffers, readings, two_types, variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton.detection import Detection
 from streamproof_models.baton.machine import Baton
 from streamproof_specs.baton.scoped_sweep import every_graph

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.checkpoints.loops_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, always, eventually, invariant, leads_to, temporal
+from streamproof_models.checkpoints import loops_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.checkpoints.loops import LoopCheckpoints
 
 

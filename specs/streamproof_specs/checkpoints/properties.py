@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.checkpoints.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, eventually, invariant, leads_to, lemma, step, temporal
+from streamproof_models.checkpoints import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.checkpoints.machine import Checkpoints
 
 

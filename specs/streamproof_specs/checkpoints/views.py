@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.checkpoints.views_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, lemma, step
+from streamproof_models.checkpoints import views_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.checkpoints.views import CheckpointViews
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.baton.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant
+from streamproof_models.baton import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.compositions.baton_channels import BatonChannels
 from streamproof_specs.baton import properties as baton
 

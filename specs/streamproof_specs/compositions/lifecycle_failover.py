@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.compositions.lifecycle_failover_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, eventually, invariant, reachable, step, temporal
+from streamproof_models.compositions import lifecycle_failover_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.compositions.lifecycle_failover import LifecycleFailover
 from streamproof_specs.failover import properties as failover
 from streamproof_specs.partitions import properties as partition_lifecycle

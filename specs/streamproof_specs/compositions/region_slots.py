@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import streamproof_models.slots.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, step
 from streamproof_models.compositions.region_slots import RegionSlots
+from streamproof_models.slots import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_specs.regions import properties as regions
 from streamproof_specs.slots import properties as slots
 

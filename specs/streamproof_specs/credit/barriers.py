@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.credit.barriers_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, lemma, step, temporal
+from streamproof_models.credit import barriers_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.credit.barriers import CreditBarriers
 from streamproof_specs.credit.properties import SPEC as FLOW
 

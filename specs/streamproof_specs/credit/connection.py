@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.credit.connection_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, lemma, temporal
+from streamproof_models.credit import connection_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.credit.connection import CreditConnection
 
 

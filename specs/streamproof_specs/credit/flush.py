@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.credit.flush_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, step, temporal
+from streamproof_models.credit import flush_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.credit.flush import CreditFlush
 from streamproof_specs.credit.properties import SPEC as FLOW
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.credit.receiver
-import streamproof_models.credit.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, Sweep, invariant, leads_to, temporal
+from streamproof_models.credit import receiver, variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.credit.machine import Credit
 
 

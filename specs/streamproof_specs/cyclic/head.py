@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.cyclic.head_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, step
+from streamproof_models.cyclic import head_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.cyclic.head import ANY, RECORD, LoopHead
 
 

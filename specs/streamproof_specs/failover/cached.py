@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.failover.cached_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, reachable, step
+from streamproof_models.failover import cached_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.failover.cached_results import CachedResults
 
 

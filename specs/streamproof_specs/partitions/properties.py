@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.partitions.flink_repairs
-import streamproof_models.partitions.runtime_rules
-import streamproof_models.partitions.types  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, step, temporal
+from streamproof_models.partitions import flink_repairs, runtime_rules, types  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.partitions.machine import PartitionLifecycle
 
 ON_DISK = ("PRODUCING", "STORED")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.regions.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, eventually, invariant, leads_to, lemma, temporal
+from streamproof_models.regions import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.regions.machine import RegionScheduling
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.slots.calls
-import streamproof_models.slots.variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, leads_to, step, temporal
+from streamproof_models.slots import calls, variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.slots.machine import Slots
 
 

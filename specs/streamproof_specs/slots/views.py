@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import streamproof_models.slots.views_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof import Spec, invariant, lemma, step
+from streamproof_models.slots import views_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.slots.views import SlotViews
 
 

@@ -256,7 +256,7 @@ class MutationGuard:
             )
         named = len(node.names)
         for at, part in enumerate(node.parts):
-            if reader(type(part)) is not None and id(part) not in self._nodes:
+            if reader(type(part)) is not None and id(part) not in self._nodes and not _is_value(part):
                 found.append((_called(node, node.names[at] if at < named else at), part))
         found += [(node.path, key) for key in node.names if type(key) is not str and reader(type(key)) is not None]
 
@@ -279,6 +279,13 @@ class MutationGuard:
             node.names, node.parts = names, parts
             self._add(node, found)
         self._reach(found)
+
+
+def _is_value(part: Any, depth: int = 4) -> bool:
+    """Whether this is a tuple or frozenset of leaves and of such tuples, a few deep: nothing in it can change."""
+    return type(part) in (tuple, frozenset) and all(
+        reader(type(one)) is None or (depth > 1 and _is_value(one, depth - 1)) for one in part
+    )
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:
