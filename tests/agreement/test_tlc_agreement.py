@@ -76,6 +76,13 @@ DECIDED: list[Row] = [
     ("reference.die_hard", None, {}),
     ("reference.dining_philosophers", None, {"philosophers": 3}),
     ("task_attempt", "late-reports", {}),
+    ("task_attempt", "submitted-again", {}),
+    ("partition_lifecycle", "read-then-finish", {"attempts": 1, "crashes": 0}),
+    ("partition_lifecycle", "flink-all-repairs", {"attempts": 1, "failures": 0}),
+    ("partition_lifecycle", "flink-endless-recovery", {"attempts": 1, "failures": 0}),
+    ("slots", "forced-location", {"tasks": "Q", "deaths": 0}),
+    ("slots", "future-fails", {"instances": 1, "tasks": "A Q"}),
+    ("slot_pool", "return-voids-offers", {"failures": 0}),
 ]
 LARGER: list[Row] = [
     ("reference.async_termination_detection", None, {}),
