@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from model_verdicts import established
+from streamproof.cli.verbs import run
 from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_models.failover.deployment import Deployment, Place, ShuffleDescriptor
@@ -59,6 +63,18 @@ def test_larger_sizes_hold(size: str, counts: tuple[int, int, int]) -> None:
     result = explore(SPEC.system(**SPEC.model.sizes[size]))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == counts
+
+
+@pytest.mark.long
+def test_safety_is_proved_for_every_size(tmp_path: Path) -> None:
+    """For any parallelism, interval and reserve, with a certificate that the verifier accepts."""
+    out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
+    words = ["prove", "main_thread", "--any", "parallelism,interval,reserve", "--certificate", str(certificate)]
+    assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    names = ("no_false_alarm", "no_needless_failover", "deployed_where_registered")
+    assert verdicts == dict.fromkeys(names, ("holds", "any"))
+    assert run(["verify-certificate", str(certificate), "-q"]) == 0
 
 
 @pytest.mark.parametrize(("parallelism", "holds"), [(1, True), (2, True), (3, True), (4, False), (5, False)])

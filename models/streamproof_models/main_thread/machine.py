@@ -55,7 +55,6 @@ class MainThread(Model):
         """Units of work, the time-out, and the number of executors that the job needs."""
         self.deployment = self.deployment_work()
         self.restart = self.restart_work()
-        self.most = max(self.deployment, self.restart)
         self.timeout = self.least_timeout() + self.reserve
         self.needed = max(1, self.executors - self.crashes)
 
@@ -86,7 +85,7 @@ class MainThread(Model):
             hosts=Array(x, Bool()),  # has the tasks
             chosen=Array(x, Bool()),  # gets the tasks of the deployment under way
             doing=Enum("NOTHING", "RESTARTING", "DEPLOYING"),
-            work=Range(0, self.most),  # units left
+            work=Range(0, self.deployment + self.restart),  # units left
             hung=Bool(),
             # waiting messages
             since_request=Range(0, self.interval),  # at the limit, the next requests wait to be sent

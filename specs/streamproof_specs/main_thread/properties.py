@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import streamproof_models.main_thread.variants  # noqa: F401  (declaring a variant registers it)
-from streamproof import Spec, always, eventually, invariant, leads_to, step, temporal
+from streamproof import Spec, always, eventually, invariant, leads_to, lemma, step, temporal
 from streamproof_models.main_thread.machine import MainThread
 
 
@@ -46,10 +46,85 @@ def hang_noticed(m, s):
     return leads_to(s.hung, not any(s.connected))
 
 
+# --- why there is no false alarm, for every parallelism, interval and reserve
+
+
+@lemma
+def connected_while_up(m, s):
+    """While the main thread does not hang, exactly the executors that are up are connected, and none registers again."""
+    return all(
+        (not s.connected[x] or (s.up[x] and s.registered[x]))
+        and (not s.registering[x] or s.up[x])
+        and (s.hung or not s.up[x] or (s.connected[x] and not s.lost[x] and not s.registering[x]))
+        for x in range(m.executors)
+    )
+
+
+@lemma
+def tasks_in_one_place(m, s):
+    """Tasks are deployed, to be deployed, or being deployed on registered executors; work is that of one runnable."""
+    busy = s.doing != "NOTHING"
+    return (
+        all(not s.hosts[x] or (not busy and not s.deploy_due) for x in range(m.executors))
+        and all(not s.chosen[x] or (s.doing == "DEPLOYING" and s.registered[x]) for x in range(m.executors))
+        and s.work <= (m.deployment if s.doing == "DEPLOYING" else m.restart if busy else 0)
+        and not (busy and s.deploy_due)
+    )
+
+
+@lemma
+def failovers_counted(m, s):
+    """Each failover is about an executor that has crashed and is not registered any more."""
+    gone = sum(int(not s.up[x] and not s.registered[x]) for x in range(m.executors))
+    crashed = sum(int(not s.up[x]) for x in range(m.executors))
+    return s.failovers <= gone and crashed == m.crashes - s.crashes_left
+
+
+def bounded(m, s, ticks, has_tasks):
+    """The bound of a silence: that of the requests, or an interval and what the main thread has done since."""
+    done = (
+        m.deployment - s.work
+        if s.doing == "DEPLOYING"
+        else m.deployment + m.restart - s.work
+        if s.doing == "RESTARTING"
+        else m.deployment
+        if has_tasks
+        else m.deployment + m.restart
+    )
+    return ticks <= s.since_request if s.since_request < m.interval else ticks < m.interval + done
+
+
+@lemma
+def requests_in_time(m, s):
+    """A TaskExecutor that waits for a request has waited for an interval and one or two runnables at most."""
+    return s.hung or all(
+        not s.connected[x]
+        or (
+            s.quiet[x] < m.interval + m.deployment + m.restart
+            and (s.asked[x] or bounded(m, s, s.quiet[x], any(s.hosts)))
+        )
+        for x in range(m.executors)
+    )
+
+
+@lemma
+def answers_in_time(m, s):
+    """So has the JobMaster, for an answer that is not on its way."""
+    return s.hung or all(
+        not s.connected[x]
+        or (
+            s.silent[x] < m.interval + m.deployment + m.restart
+            and (s.asked[x] or s.answered[x] or bounded(m, s, s.silent[x], any(s.hosts)))
+        )
+        for x in range(m.executors)
+    )
+
+
 SPEC = Spec(
     MainThread,
     properties=(
         no_false_alarm, no_needless_failover, deployed_where_registered, settles, crash_noticed, hang_noticed,
+        connected_while_up, tasks_in_one_place, failovers_counted, requests_in_time, answers_in_time,
     ),
     expected={
         "edge-by-edge": dict.fromkeys(("no_false_alarm", "no_needless_failover", "settles"), "violated"),
