@@ -234,7 +234,9 @@ class RealExecutor:
             if self._events == self._kill_after:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        return self._type(plan, log, _chosen, self._records, self._timeout)
+        made = self._type(plan, log, _chosen, self._records, self._timeout)
+        made.is_recorded = self._log is not None
+        return made
 
     def event(self, event: str, args: Mapping[str, Any]) -> None:
         """An event of the TaskExecutor itself, written before anything leaves."""

@@ -18,7 +18,7 @@ from streamproof_runtime.errors import CannotStore, Unsendable
 from streamproof_runtime.jobs.functions import Context, Operation, copied, key_text, line_of
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.jobs.operators import Edge, Exchange, Operator, Pipe
-from streamproof_runtime.jobs.records import own, size
+from streamproof_runtime.jobs.records import content, own, size
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.subtasks.barriers import Alignment, Snapshot, state_of
 from streamproof_runtime.subtasks.batons import Itinerary, itineraries
@@ -120,6 +120,8 @@ class Subtask:
         self.plan, self.name, self._log = plan, plan.name, log
         self.unfinished = OutputBuffers(records, timeout)
         self.phase = RUNNING
+        self.is_recorded = True
+        """Whether there is a log."""
         self.queues: dict[str, deque[Item] | SpillingQueue] = {
             c: deque() for c in (*plan.inputs, *plan.feedback_inputs)
         }
@@ -215,7 +217,7 @@ class Subtask:
 
     def _produced(self, buffers: Iterable[Buffer]) -> None:
         for channel, side, outputs in buffers:
-            clock = self.record("record_produced", {"channel": channel})
+            clock = self.record("record_produced", {"channel": channel, **self._content(outputs)})
             self.sent.append((channel, (RECORD, clock, side, outputs)))
 
     def take(self, channel: str) -> None:
@@ -230,7 +232,7 @@ class Subtask:
             else:
                 self.held.append((item[2], item[3]))
                 self.note_record(channel)
-            self.record("record_received", self.about)
+            self.record("record_received", {**self.about, **self._content(item[3])})
         elif item[0] == BARRIER:
             self.take_barrier(channel, item[2])
         else:
@@ -261,7 +263,7 @@ class Subtask:
         self._made += outputs
         if is_last:
             made, self._made = unfinished.add(self._made), []
-            self._send(made, self.record("record_processed", {"channels": [channel for channel, _, _ in made]}))
+            self._send(made, self.record("record_processed", self._leaving(made)))
 
     def flush(self, why: str) -> None:
         """Output buffers that are not full leave."""
@@ -277,8 +279,18 @@ class Subtask:
         """Buffers leave, and those of whose outputs none is left here are held no more."""
         done = self.unfinished.done()
         if made or done:
-            args = {"channels": [channel for channel, _, _ in made], "done": done, **more}
-            self._send(made, self.record(event, args))
+            self._send(made, self.record(event, {**self._leaving(made), "done": done, **more}))
+
+    def _leaving(self, made: Sequence[Buffer]) -> dict[str, Any]:
+        """The channels of buffers that leave, and what is in them."""
+        about: dict[str, Any] = {"channels": [channel for channel, _, _ in made]}
+        if self.is_recorded:
+            about["contents"] = [content(outputs) for _, _, outputs in made]
+        return about
+
+    def _content(self, records: list[Any]) -> dict[str, str]:
+        """What the log says of the records of a buffer."""
+        return {"content": content(records)} if self.is_recorded else {}
 
     def _send(self, made: Sequence[Buffer], clock: Clock) -> None:
         self.sent += [(channel, (RECORD, clock, side, outputs)) for channel, side, outputs in made]

@@ -31,6 +31,7 @@ from streamproof_models.baton.machine import Baton
 from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.text import parse
 from streamproof_specs.runtime.clocks import contradictions
+from streamproof_specs.runtime.ends import missing_ends
 from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
 from streamproof_specs.runtime.sessions import reused_attempts, unscheduled_attempts
 
@@ -92,17 +93,19 @@ class RuntimeBaton(RuntimeLogs):
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each attempt, and one for each contradiction between attempts and their JobMasters."""
+        released = [event for event in events if event.event == "channel_released"]
         events = [event for event in events if event.event not in FLOW]
         traces = attempts(events)
         begun = {
             t: own for t, own in traces.items() if any(e.process != JOBMASTER or e.event == "finished" for e in own)
         }
-        cases = (*(_case(trace, own) for trace, own in begun.items()), *reused_attempts(events))
-        cases = (*cases, *unscheduled_attempts(events))
+        cases = (*(_case(trace, own, released) for trace, own in begun.items()), *reused_attempts(events))
+        cases = (*cases, *unscheduled_attempts(events), *missing_ends(events))
         return Plan(name, cases, tuple(events), unit="attempt", nothing="no attempt of the job has begun")
 
 
-def _case(trace: str, events: Sequence[Event]) -> Unit:
+def _case(trace: str, events: Sequence[Event], released: Iterable[Event]) -> Unit:
+    """The case of an attempt; `released`: the events with which END is taken, of all attempts."""
     name, _, number = trace.rpartition("#")
     title = f"attempt {number} of {name}"
     of_master = {e.event: e for e in events if e.process == JOBMASTER}
@@ -117,7 +120,17 @@ def _case(trace: str, events: Sequence[Event]) -> Unit:
     if "finished" in of_master:
         observed.append(Observation(of_master["finished"], before=tuple(_finished(of.tasks))))
     observed += _out_of_order(e for e in events if e.process == JOBMASTER)
+    observed += _unsent(own, [e for e in released if e.trace == trace], of.model.source)
     return Unit(trace, title, (Task(trace, of.system, (Stream(observed),), grounding=of),))
+
+
+def _unsent(own: Iterable[Event], released: Iterable[Event], source: Mapping[str, str]) -> Iterable[Observation]:
+    """Who has sent END has terminated, by an event before that."""
+    over = {event.process for event in own if (event.state or {}).get("phase") == "TERMINATED"}
+    for event in released:
+        sender = source.get(str(event.args.get("channel")))
+        if sender is not None and sender not in over:
+            yield Observation(event, impossible=f"END was taken, but {sender} has not terminated")
 
 
 def _out_of_order(of_master: Iterable[Event]) -> Iterable[Observation]:

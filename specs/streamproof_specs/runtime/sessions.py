@@ -46,7 +46,7 @@ def reused_attempts(events: Iterable[Event]) -> tuple[Unit, ...]:
             why = f"{trace} begins with attempt {first}, but {number} JobMasters were before it"
         else:
             continue
-        found.append(_rejected(trace, [Observation(started, impossible=why)]))
+        found.append(rejected(trace, [Observation(started, impossible=why)]))
     return tuple(found)
 
 
@@ -64,7 +64,7 @@ def unscheduled_attempts(events: Iterable[Event]) -> tuple[Unit, ...]:
         own = [event for event in masters if session(event.trace)[0] == job]
         wrong = [*_contradictions(own, attempts)]
         if wrong:
-            found.append(_rejected(job, wrong))
+            found.append(rejected(job, wrong))
     return tuple(found)
 
 
@@ -111,7 +111,8 @@ def _operators(graph: str) -> frozenset[str]:
         return frozenset()
 
 
-def _rejected(trace: str, wrong: Iterable[Observation]) -> Unit:
+def rejected(trace: str, wrong: Iterable[Observation]) -> Unit:
+    """The case of events that no run has."""
     return Unit(trace, f"attempts of {trace}", (Task(trace, _NO_MACHINE, (Stream(tuple(wrong)),)),))
 
 
