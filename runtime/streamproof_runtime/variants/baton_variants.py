@@ -5,6 +5,8 @@ The rules by number are those of `termination`. The harmless ones are sound, or 
 
 from __future__ import annotations
 
+from typing import Any
+
 from streamproof_runtime.subtasks.batons import Baton
 from streamproof_runtime.subtasks.output_buffers import EVENT
 from streamproof_runtime.subtasks.subtask import ATTEMPTING, END, RECORD, RUNNING, TERMINATED, Action, Item
@@ -100,6 +102,28 @@ class BlockingAlignment(BatonSubtask):
         return not waits and super().is_ready(channel, item)
 
 
+class FirstStatus(BatonSubtask):
+    """Rule 6: an operator that waits for a baton on several inputs reads its own status when the first copy arrives."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.first: dict[Baton, bool] = {}
+
+    def align(self, channel: str, baton: Baton, busy: bool, id: int, about: dict[str, object]) -> None:
+        """The status of that moment is kept."""
+        self.first.setdefault(baton, bool(self.held))
+        super().align(channel, baton, busy, id, about)
+
+    def handle(self, channel: str, baton: Baton, busy: bool, id: int, about: dict[str, object]) -> None:
+        """The status of a later moment does not count."""
+        status = self.first.pop(baton)
+        if self.plan.is_head:
+            super().handle(channel, baton, busy, id, about)
+        else:
+            self.flush(EVENT)
+            self.send(baton, self.collective_status(busy, status), id, "baton_received", about)
+
+
 class StatusDropped(BatonSubtask):
     """Rule 6: an operator overwrites the status of a baton."""
 
@@ -123,6 +147,26 @@ class InnerForward(BatonSubtask):
         """Out of the loop at once."""
         out = baton.entering(self.plan.operator.scope.loops[-1]).turned()
         self.send(out, self.collective_status(busy, bool(self.held)), id, "baton_received", about)
+
+
+class SecondPassUnchecked(BatonSubtask):
+    """Rule 7: the head of an inner loop adds its status to each pass of an outer baton, but not what it received between."""
+
+    def leave_loop(self, baton: Baton, busy: bool, id: int, about: dict[str, object]) -> None:
+        """The second pass."""
+        self.since_baton = NONE
+        self.send(baton.turned(), self.collective_status(busy, bool(self.held)), id, "baton_received", about)
+
+
+class NotAbsorbed(BatonSubtask):
+    """Rule 7: the head of an inner loop forwards an outer baton each time that it arrives, also around its own loop again."""
+
+    def leave_loop(self, baton: Baton, busy: bool, id: int, about: dict[str, object]) -> None:
+        """Out of the loop, and around it."""
+        super().leave_loop(baton, busy, id, about)
+        self.since_baton = CLEAN
+        again = self.collective_status(busy, bool(self.held))
+        self.push(self.plan.itinerary.onward[baton], self.clock, again, id)
 
 
 class NoSecondWait(BatonSubtask):
@@ -207,6 +251,15 @@ class UncoordinatedHeads(BatonSubtask):
         self.decide(busy, about)
 
 
+class MarkReset(BatonSubtask):
+    """Rule 10: a head begins the second lap of an attempt anew, without what it found in the first."""
+
+    def confirm(self, busy: bool, about: dict[str, object]) -> None:
+        """As if it were the first."""
+        self.since_baton = CLEAN
+        self.send(self.plan.itinerary.own[1], self.own_status(), self.id, "baton_received", about)
+
+
 class InnerFirst(BatonSubtask):
     """Rule 11: the head of an inner loop completes its own scope first, and drops the outer baton."""
 
@@ -253,8 +306,20 @@ SOUND = BatonSubtask
 VARIANTS: dict[str, type[BatonSubtask]] = {
     _name(v): v
     for v in (
-        *(FirstEnd, FirstEntry, UpstreamUnwaited, Broadcast, NoAlignment, BlockingAlignment, StatusDropped),
-        *(HeadUnasked, InnerForward, NoSecondWait, NoDirtyCheck, Timeout, StaleAttempt, EagerRetry),
+        *(FirstEnd, FirstEntry, UpstreamUnwaited, Broadcast, NoAlignment, BlockingAlignment, FirstStatus),
+        *(
+            StatusDropped,
+            HeadUnasked,
+            InnerForward,
+            SecondPassUnchecked,
+            NotAbsorbed,
+            NoSecondWait,
+            MarkReset,
+            NoDirtyCheck,
+            Timeout,
+            StaleAttempt,
+            EagerRetry,
+        ),
         *(EagerRetryStale, UncoordinatedHeads, InnerFirst, CompletedTogether, ScopeKept, Literal),
     )
 }
