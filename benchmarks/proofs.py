@@ -31,6 +31,7 @@ FOR_EVERY_SIZE = (
     ("credit", None, "exclusive,floating,depth"),
     ("credit", "lost-announcement", "channels,exclusive,floating,depth"),
     ("credit", "zero-exclusive", "channels,floating,depth"),
+    ("loop_checkpoint_counts", None, "records,failures"),
     ("main_thread", None, "parallelism,interval,reserve"),
     ("partition_counts", None, "executors,partitions,consumers"),
     ("regions", None, "failures,executors,inline"),

@@ -13,7 +13,7 @@ from streamproof.model_registry import find
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
-    "loop-checkpoints.md": ("loop_checkpoints",),
+    "loop-checkpoints.md": ("loop_checkpoints", "loop_checkpoint_counts"),
     "main-thread.md": ("main_thread",),
     "partition-lifecycle.md": ("partition_lifecycle", "partition_counts"),
     "slots.md": ("slots", "slot_owners", "slot_pool", "slot_views", "logical_slot"),

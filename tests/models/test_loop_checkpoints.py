@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from model_verdicts import established
 from shares import share
+from streamproof.cli.verbs import run
 from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
+from streamproof_specs.checkpoints.loop_counts import SPEC as COUNTS_SPEC
 from streamproof_specs.checkpoints.loops import SPEC
 
 COUNTS = {
@@ -36,6 +41,15 @@ COUNTS = {
     "end-remembered": (66002, 212312, 38),
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
+NUMBERS = {
+    None: (8820, 28310, 28),
+    "not-replayed": (9458, 28876, 30),
+    "replayed-twice": (19503, 54302, 50),
+    "ends-early": (24828, 78556, 30),
+    "begins-late": (24828, 78556, 30),
+    "published-at-snapshot": (8820, 28310, 28),
+}
+"""The same of the counts."""
 
 
 @pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 3), ids=str)
@@ -53,6 +67,22 @@ def test_every_property_is_refuted_by_a_variant() -> None:
 def test_other_readings_hold() -> None:
     """A log of the sender, and attempts that are part of checkpoints, are sound; all other variants are refuted."""
     assert set(SPEC.model.variants) - set(SPEC.expected) == {"logs-edge", "attempt-resumed"}
+
+
+@pytest.mark.parametrize("variant", [None, *COUNTS_SPEC.model.variants], ids=str)
+def test_every_expected_verdict_of_the_counts_is_established(variant: str | None) -> None:
+    """The simpler machine, whose broken rules break the same."""
+    established(COUNTS_SPEC, variant, NUMBERS[variant])
+
+
+def test_counts_are_proved_for_any_number_of_records_and_failures(tmp_path: Path) -> None:
+    """With a certificate that the verifier accepts."""
+    out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
+    words = ["prove", "loop_checkpoint_counts", "--any", "records,failures", "--certificate", str(certificate)]
+    assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
+    verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
+    assert verdicts == dict.fromkeys(("conserved", "consistent", "published_kept"), ("holds", "any"))
+    assert run(["verify-certificate", str(certificate), "-q"]) == 0
 
 
 @pytest.mark.long

@@ -22,6 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "cyclic": {"buffers": 1, "records": 2},
     "lifecycle_failover": {"topology": "pair", "executors": 1},
     "loop_checkpoints": {"records": 1, "checkpoints": 1},
+    "loop_checkpoint_counts": {"records": 2, "failures": 1},
     "main_thread": {"executors": 2, "crashes": 1, "parallelism": 2},
     "partition_counts": {"executors": 1},
     "partition_lifecycle": {"attempts": 1, "failures": 0, "crashes": 0},
