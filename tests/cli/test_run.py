@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,11 @@ def job():
     assert "\n    all: [2, 3, 4]\n" in shown
     assert "    long: [1000" in shown
     assert " ...\n" in shown
+    (record,) = json.loads(streamproof("run", str(job), *where, "--json", "-").out)["runs"]
+    assert {name: literal_eval(value) for name, value in record["results"].items()} == {
+        "all": [2, 3, 4],
+        "long": [10**50] * 27,
+    }
     job.write_text(text + "def expected(): return {'all': [2, 3, 4], 'long': [10**50] * 27}\n")
     assert "all: [2" not in streamproof("run", str(job), *where).out
 

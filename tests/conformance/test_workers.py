@@ -139,12 +139,17 @@ def test_the_error_is_that_of_the_first_run(logs: Path) -> None:
     log(logs / "b.ndjson", 3, "down")
     log(logs / "d.ndjson", 99, "sideways")
     model = f"{logs / 'counter.py'}:BINDING"
+    named = sorted(logs.glob("*.ndjson"))
     with pytest.raises(InputError) as alone:
-        validate_paths([logs], model=model)
-    code, _, said = validated(logs, "--model", model, "--workers", "3")
+        validate_paths(named, model=model)
+    code, _, said = validated(named[0], *map(str, named[1:]), "--model", model, "--workers", "3")
     assert code == 2
     assert said.endswith(f"streamproof: error: {alone.value}\n")
     assert str(alone.value).startswith(f"{logs / 'b.ndjson'}:1: ")
+    in_folder = {workers: validate_paths([logs], model=model, workers=workers) for workers in (1, 3)}
+    assert in_folder[1] == in_folder[3]
+    assert [v.answer for v in in_folder[1]] == ["accepted", "error", "accepted", "error"]
+    assert in_folder[1][1].reason == alone.value.one_line
 
 
 def test_what_a_binding_raises_is_reported_as_by_one_process(logs: Path) -> None:

@@ -47,7 +47,7 @@ class ValidationOptions:
     """Count the events that some model judged."""
 
 
-_ERRORS = (Exit.EVALUATION, Exit.MALFORMED, Exit.TOO_LARGE)
+_ERRORS = (Exit.EVALUATION, Exit.MALFORMED, Exit.TOO_LARGE, Exit.SYSTEM, Exit.USAGE)
 """Exit codes of failed validations, the gravest first; the others end with 153."""
 
 

@@ -177,7 +177,7 @@ def command(given: RunArguments) -> int:
         "schema": SCHEMA,
         "version": __version__,
         "exit_code": int(code),
-        "runs": [{name: run[name] for name in _KEPT if name in run} for run in runs],
+        "runs": [{name: run[name] for name in _KEPT if name in run} | _literals(run) for run in runs],
         "shrunk": None
         if not shrunk
         else {name: shrunk[name] for name in (*_KEPT[2:], "runs", "deviations") if name in shrunk},
@@ -342,6 +342,11 @@ def _run_lines(run: Mapping[str, Any], name: str, *, facts: bool) -> Iterator[Li
     for text in run["fault_texts"]:
         yield line(text, indent=4)
     yield line(StyledText(f"digest {run['digest'][:16]}", "faint"), indent=4)
+
+
+def _literals(run: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The results of a run, as Python writes them."""
+    return {"results": {name: repr(value) for name, value in run["results"].items()}} if "results" in run else {}
 
 
 def _results(run: Mapping[str, Any]) -> Iterator[Line]:

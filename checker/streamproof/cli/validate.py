@@ -99,7 +99,8 @@ def command(given: ValidateArguments) -> int:
     """Follow the runs recorded under PATHS through a model, and report for each job or channel whether the model allows it.
 
     Ends with 0 when all are accepted. Otherwise ends with 161 when one is rejected, else with 153 when the validation of
-    one failed (with 75 or 150 if the model has a mistake), else with 160. An accepted run can have findings, such as a hang.
+    one failed (with 75 or 150 if the model has a mistake, with 2 if a log of several in a folder cannot be read), else with
+    160. An accepted run can have findings, such as a hang.
     """
     options, master, json_to, dot = given.options, given.master, given.json_to, given.dot
     counting = options.coverage or given.min_judged is not None

@@ -99,6 +99,8 @@ class FoundRun:
     """Names the command: what was found for it is kept until another one comes."""
     again: int = 1
     """Its number if there are several runs of its name, which is then part of the name from 2 on."""
+    alone: bool = True
+    """Whether it is the only run under its path: then one that cannot be read ends the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,10 @@ def found_runs(
     paths: Iterable[Path], request: ValidationRequest, command: str = ""
 ) -> list[tuple[FoundRun, list[RunReading]]]:
     """The runs under paths. Raises `InputError` for a path without any."""
-    under = [(path, place, rs) for path in paths for place, rs in enumerate(readings_under(path, request))]
+    paths = list(paths)
+    runs = [readings_under(path, request) for path in paths]
+    under = [(path, place, rs) for path, own in zip(paths, runs, strict=True) for place, rs in enumerate(own)]
+    several = {path for path, own in zip(paths, runs, strict=True) if len(own) > 1}
     titles = [_title_of(readings[0].run) for *_, readings in under]
     taken: set[str] = set()
     found = []
@@ -223,7 +228,8 @@ def found_runs(
         again = next(n for n in count(1) if (f"{title}-{n}" not in {*taken, *titles} if n > 1 else title not in taken))
         taken.add(title if again == 1 else f"{title}-{again}")
         name = Path(_name_of(readings[0].run)).name
-        found.append((FoundRun(path, place, name, _size_of(readings), command, again), readings))
+        run = FoundRun(path, place, name, _size_of(readings), command, again, alone=path not in several)
+        found.append((run, readings))
     return found
 
 
@@ -239,7 +245,7 @@ def judge_found(run: FoundRun, request: ValidationRequest) -> JudgedRun:
             for other in [kept for kept in _KEPT if kept[0] != run.command]:
                 del _KEPT[other]
             _KEPT[known] = readings_under(run.path, request)
-        return judge_readings(_KEPT[known][run.place], request, again=run.again)
+        return judge_readings(_KEPT[known][run.place], request, again=run.again, alone=run.alone)
 
 
 def judge_readings(
@@ -248,17 +254,30 @@ def judge_readings(
     on_progress: Callable[[str], None] | None = None,
     *,
     again: int = 1,
+    alone: bool = True,
 ) -> JudgedRun:
-    """The verdicts on one run, and its events written if requested. `again`: as in `FoundRun`.
+    """The verdicts on one run, and its events written if requested. `again` and `alone`: as in `FoundRun`.
 
-    Raises `InputError` for a job graph that is not the run's, and `SystemFailure` if the events cannot be written.
+    Raises `InputError` for a job graph that is not the run's and, if it is alone, for a log that cannot be read, and
+    `SystemFailure` if the events cannot be written.
     """
     found = JudgedRun()
     with with_pattern(request.pattern), read_once(), logs_read_once():
         for reading in readings:
             # With all models, the job graph is for those that read one.
             without = request.model == ALL and not getattr(reading.binding, "reads_job_graph", reading.binding.default)
-            plan = reading.binding.plan(reading.run, None if without else request.job_graph)
+            try:
+                plan = reading.binding.plan(reading.run, None if without else request.job_graph)
+            except InputError as error:
+                if alone or request.job_graph is not None:
+                    raise
+                if not any(verdict.reason == error.one_line for verdict in found.verdicts):
+                    code = error.exit_code
+                    unread = RunVerdict(
+                        _title_of(reading.run), "", reading.model, "error", error.one_line, exit_code=code
+                    )
+                    found.verdicts.append(unread)
+                continue
             if again > 1:
                 plan = replace(plan, name=f"{plan.name}-{again}")
             if on_progress is not None:

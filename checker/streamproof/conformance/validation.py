@@ -49,7 +49,7 @@ def judge_in_processes(
     def judged(number: int) -> JudgedRun | StreamproofError:
         run, readings = found[number]
         try:
-            return judge_readings(readings, request, again=run.again)
+            return judge_readings(readings, request, again=run.again, alone=run.alone)
         except StreamproofError as error:
             return error
 
@@ -67,7 +67,7 @@ def judge_in_processes(
             if isinstance(now, Ended):
                 reason = f"the process that validated it ended ({now.code}); it may have been out of memory"
                 now = JudgedRun([RunVerdict(run.name, "", "", "error", reason)])
-            yield judge_readings(readings, request, again=run.again) if now is None else now
+            yield judge_readings(readings, request, again=run.again, alone=run.alone) if now is None else now
             due += 1
 
 
@@ -97,7 +97,8 @@ def validate_paths(
     `on_progress` receives lines of progress, an empty one before warnings.
 
     Raises:
-        InputError: a path holds no run, or the job graph is not one of the runs'.
+        InputError: a path holds no run, or a single one that cannot be read, or the job graph is not one of the runs'. One
+            that cannot be read, of several under a path, has the verdict `error`.
         SystemFailure: the events cannot be written.
     """
     request = ValidationRequest(
@@ -134,7 +135,7 @@ def _judged(
         return
     for run, readings in found:
         with with_progress(on_progress):
-            judged = judge_readings(readings, request, on_progress, again=run.again)
+            judged = judge_readings(readings, request, on_progress, again=run.again, alone=run.alone)
         yield judged
 
 
