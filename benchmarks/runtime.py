@@ -19,7 +19,8 @@ from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.loop import EventLoop
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.simulator.tape import SCHEDULE, Tape
-from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
+from streamproof_runtime.subtasks.termination import BatonSubtask
+from streamproof_runtime.variants.baton_variants import VARIANTS
 from streamproof_specs.baton.runtime import BINDING
 
 
@@ -45,7 +46,7 @@ def step_time(steps: int) -> float:
 def walked(graph: str, seed: int, variant: str, level: str) -> tuple[bool, Outcome]:
     """Whether a run is wrong by its result, and its outcome."""
     job = walks.walk(graph)
-    outcome = Simulation(job, seed=seed, level=level, subtask_type=VARIANTS.get(variant, SOUND)).run(100_000)
+    outcome = Simulation(job, seed=seed, level=level, subtask_type=VARIANTS.get(variant, BatonSubtask)).run(100_000)
     right = outcome.finished and not outcome.lost and walks.visits(job, outcome.results) == walks.expected(job)
     return not right, outcome
 

@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from loop_policies import middle
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.input_policies import POLICIES
 from streamproof_runtime.simulator.faults import CRASH, Fault
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Simulation
+from streamproof_runtime.subtasks.flow import FlowRules
 from streamproof_runtime.variants.failover_variants import MASTERS
-from streamproof_runtime.variants.flow_variants import FLOWS, FlowRules
+from streamproof_runtime.variants.flow_variants import FLOWS
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -8,17 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.checkpoints import expect_streaming
 from streamproof_runtime.jobmaster.regions import regions
 from streamproof_runtime.jobs.input_policies import ANY
 from streamproof_runtime.jobs.job_file import JobFile
-from streamproof_runtime.live import SimulationBoard, Watch
+from streamproof_runtime.live import Watch
 from streamproof_runtime.processes import kills as kill_options
+from streamproof_runtime.simulator.board import SimulationBoard
 from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.fence import replaced
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.shrink import shrink
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.simulator.tape import STREAMS

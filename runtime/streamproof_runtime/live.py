@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.region_scheduler import RegionScheduler
@@ -16,14 +16,12 @@ from streamproof_runtime.slots.slot_events import RM
 from streamproof_runtime.subtasks.subtask import RUNNING, Subtask
 from streamproof_runtime.taskexecutor.executor import RegionExecutor, TaskExecutor
 
-if TYPE_CHECKING:
-    from streamproof_runtime.simulator.simulation import Simulation
 Watch: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Takes a snapshot of a board."""
 EVENTS = 200
 """Events that a board keeps; a view shows the last ones."""
-WINDOW, VIRTUAL_WINDOW = 1.0, 0.001
-"""Seconds over which a rate is measured, at least: of a run on processes, and of a simulated one."""
+WINDOW = 1.0
+"""Seconds over which a rate is measured, at least."""
 
 
 def executor_sample(executor: TaskExecutor) -> list[dict[str, Any]]:
@@ -84,33 +82,6 @@ def manager_sample(manager: ResourceManager) -> dict[str, Any]:
         "requested": states.count(PENDING),
         "required": manager.required,
     }
-
-
-class SimulationBoard:
-    """The board of a simulated run; `look` shows it as it is now."""
-
-    def __init__(self, simulation: Simulation, title: str, watch: Watch) -> None:
-        self._simulation, self._title, self._watch = simulation, title, watch
-        self._board, self._seen, self._faults = Board(VIRTUAL_WINDOW), 0, 0
-
-    def look(self) -> None:
-        """Gathers samples and events, and shows them."""
-        world, board = self._simulation, self._board
-        board.master(master_sample(world.master.machine))
-        for name, host in world.hosts.items():
-            board.executor(name, executor_sample(host.executor) if host.is_alive else [])
-        board.manager(manager_sample(world.manager.machine) if world.manager.is_alive else None)
-        now = world.loop.now
-        faults = sorted((fault for fault in world.faults if fault.at <= now), key=lambda fault: fault.at)
-        for fault in faults[self._faults :]:
-            board.happened(fault.at / 1e9, str(fault))
-        self._faults = len(faults)
-        for trace, process, event, args, _, _ in world.entries[self._seen :]:
-            if process == JOBMASTER:
-                about = next((str(args[name]) for name in ("reason", "executor", "task") if name in args), "")
-                board.happened(now / 1e9, f"{trace}: {event}{': ' if about else ''}{about}")
-        self._seen = len(world.entries)
-        self._watch(board.snapshot(now / 1e9, self._title))
 
 
 class Board:

@@ -16,13 +16,13 @@ from runtime_processes import run
 from runtime_region_judge import accepts
 from runtime_runs import EXAMPLES, JOBS, example
 from streamproof.conformance import InputError, judge
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.jobmaster.master_host import Host, Timing
 from streamproof_runtime.jobmaster.regions import Region
 from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.simulator.faults import CRASH, Fault
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_specs.baton.runtime import BINDING as BATON
 from streamproof_specs.failover.runtime import BINDING as FAILOVER

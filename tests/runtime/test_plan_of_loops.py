@@ -16,10 +16,10 @@ from nested_loops import levels
 from runtime_processes import run
 from runtime_runs import verdicts
 from streamproof_runtime import Job, JobError, Scope, Stream
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.jobs.graph import ExecutionGraph
 from streamproof_runtime.simulator import faults as f
 from streamproof_runtime.simulator.faults import Fault
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Simulation
 
 

@@ -16,12 +16,13 @@ import pytest
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import validate_paths
 from streamproof_runtime import Job, OutsideSimulation
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.simulator import simulation
 from streamproof_runtime.simulator.faults import FULL, Fault
 from streamproof_runtime.simulator.fence import fence
-from streamproof_runtime.simulator.loop import MILLISECOND, STEP, EventLoop
+from streamproof_runtime.simulator.loop import STEP, EventLoop
 from streamproof_runtime.simulator.network import DELAY, Network
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.simulator.tape import NETWORK, SCHEDULE, STREAMS, USER, Tape

@@ -17,8 +17,8 @@ from runtime_runs import EXAMPLES
 from runtime_slot_judge import accepts
 from slot_runs import BEGIN, simulated, slot_events
 from streamproof.conformance import InputError, judge
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.simulator.faults import CRASH, Fault
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.slot_variants import HARMLESS, SLOTS
 from streamproof_specs.slots.runtime.binding import BINDING

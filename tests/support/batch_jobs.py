@@ -12,10 +12,10 @@ from typing import Any
 import changed_logs
 from runtime_runs import example
 from streamproof.conformance import RunVerdict
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.jobs.api import BLOCKING, CACHING, MEMORY_ONLY, Job, Stream
 from streamproof_runtime.jobs.functions import Process
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.variants import all_variants
 from streamproof_specs.failover.runtime import BINDING

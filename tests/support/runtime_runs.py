@@ -11,7 +11,8 @@ import changed_logs
 from streamproof.conformance import RunVerdict
 from streamproof_runtime.jobs import walks
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
-from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
+from streamproof_runtime.subtasks.termination import BatonSubtask
+from streamproof_runtime.variants.baton_variants import VARIANTS
 from streamproof_specs.baton.runtime import BINDING
 from streamproof_specs.credit.runtime import BINDING as CREDIT
 
@@ -42,7 +43,7 @@ def credit_verdicts(outcome: Outcome, folder: Path) -> list[RunVerdict]:
 def walked(graph: str, seed: int, variant: str = "", level: str = "none", **more: Any) -> tuple[str, Outcome]:
     """A run of records that walk through a graph: what is wrong with it, if anything, and its outcome."""
     job = walks.walk(graph, **more)
-    outcome = Simulation(job, seed=seed, level=level, subtask_type=VARIANTS.get(variant, SOUND)).run(100_000)
+    outcome = Simulation(job, seed=seed, level=level, subtask_type=VARIANTS.get(variant, BatonSubtask)).run(100_000)
     wrong = outcome.reason
     if outcome.lost:
         wrong = f"{outcome.lost} records lost"

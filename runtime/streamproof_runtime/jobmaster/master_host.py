@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import SlotEvents
-from streamproof_runtime.variants.slot_variants import SlotRules
+from streamproof_runtime.slots.slot_rules import SlotRules
 
 
 @dataclass(frozen=True, slots=True)

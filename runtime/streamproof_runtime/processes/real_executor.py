@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.regions import regions
@@ -24,7 +25,6 @@ from streamproof_runtime.processes.file_partitions import FilePartitions
 from streamproof_runtime.processes.links import Link, connect, listening, serve
 from streamproof_runtime.processes.process import BEATS, DISMISSED, FORKED, Parent
 from streamproof_runtime.processes.wire import frame, message_frame
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, slot_trace
 from streamproof_runtime.subtasks.flow import FLOATING
 from streamproof_runtime.subtasks.subtask import Clock, Subtask, TaskPlan

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.event_log import Entry, EventWriter
 from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, MemoryCheckpoints
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
@@ -27,7 +28,6 @@ from streamproof_runtime.processes.links import Link, serve
 from streamproof_runtime.processes.process import BEATS, Parent
 from streamproof_runtime.processes.real_executor import PEERS, STOP, STOPPED, Outgoing
 from streamproof_runtime.processes.wire import frame, message_frame
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import POOL, RM, SlotEvents, slot_trace
 from streamproof_runtime.variants.all_variants import master_type, slot_rules
 

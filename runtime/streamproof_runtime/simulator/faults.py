@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.simulator.tape import Draw
 
 CRASH, DISCONNECT, PARTITION, PAUSE, SLOW, LOSE = FAMILIES = (

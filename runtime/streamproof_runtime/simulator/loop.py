@@ -10,10 +10,9 @@ import heapq
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from streamproof_runtime.durations import MICROSECOND
 from streamproof_runtime.simulator.tape import Draw
 
-MICROSECOND = 1_000
-MILLISECOND = 1_000_000
 STEP = MICROSECOND
 """Duration of a step, in nanoseconds."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from streamproof_runtime.simulator.loop import MICROSECOND, EventLoop
+from streamproof_runtime.durations import MICROSECOND
+from streamproof_runtime.simulator.loop import EventLoop
 from streamproof_runtime.simulator.tape import Draw
 
 DELAY = 20 * MICROSECOND

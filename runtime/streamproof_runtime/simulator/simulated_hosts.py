@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, MemoryCheckpoints
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import JobMaster, job_trace
@@ -14,17 +15,17 @@ from streamproof_runtime.jobmaster.regions import Region
 from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.functions import is_of_job
 from streamproof_runtime.messages import Message
-from streamproof_runtime.simulator.loop import MILLISECOND, EventLoop
+from streamproof_runtime.simulator.loop import EventLoop
 from streamproof_runtime.simulator.network import Network
 from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
 from streamproof_runtime.slots.slot_events import POOL, RM, SlotEvents
+from streamproof_runtime.slots.slot_rules import SlotRules
+from streamproof_runtime.subtasks.flow import FlowRules
 from streamproof_runtime.subtasks.loop_heads import LoopRules
 from streamproof_runtime.subtasks.subtask import Clock, Subtask, TaskPlan
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
 from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
-from streamproof_runtime.variants.flow_variants import FlowRules
-from streamproof_runtime.variants.slot_variants import SlotRules
 
 
 class SimulatedWorld(Protocol):

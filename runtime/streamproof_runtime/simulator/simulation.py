@@ -11,6 +11,7 @@ from typing import Any
 
 from streamproof_runtime import event_log
 from streamproof_runtime import messages as m
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.jobmaster.master_host import Timing
@@ -21,21 +22,20 @@ from streamproof_runtime.messages import Message
 from streamproof_runtime.simulator import faults
 from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.fence import fence
-from streamproof_runtime.simulator.loop import MILLISECOND, EventLoop
+from streamproof_runtime.simulator.loop import EventLoop
 from streamproof_runtime.simulator.network import Network
 from streamproof_runtime.simulator.simulated_hosts import SimulatedExecutor, SimulatedJobMaster, SimulatedManager
 from streamproof_runtime.simulator.tape import DISKS, FAULTS, MEMORY, NETWORK, SCHEDULE, SLOTS, USER, Script, Tape
 from streamproof_runtime.slots.resource_manager import ManagerTiming
 from streamproof_runtime.slots.slot_events import RM, slot_trace
+from streamproof_runtime.slots.slot_rules import SlotRules
 from streamproof_runtime.subtasks.buffers import RECORDS
-from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING
+from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING, FlowRules
 from streamproof_runtime.subtasks.loop_heads import LoopRules
 from streamproof_runtime.subtasks.subtask import Clock, Subtask, TaskPlan
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.ledger import Ledger, copy_names
 from streamproof_runtime.taskexecutor.partitions import ROOM
-from streamproof_runtime.variants.flow_variants import FlowRules
-from streamproof_runtime.variants.slot_variants import SlotRules
 
 LIMIT = 2_000_000
 """Largest number of steps and timers of a run."""

@@ -14,7 +14,7 @@ from streamproof_runtime import messages as m
 from streamproof_runtime.jobs.co_location import SlotSharing
 from streamproof_runtime.slots.placement import Place
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
-from streamproof_runtime.variants.slot_variants import SlotRules
+from streamproof_runtime.slots.slot_rules import SlotRules
 
 
 class PoolHost(Protocol):

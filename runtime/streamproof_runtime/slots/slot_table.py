@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
-from streamproof_runtime.variants.slot_variants import SlotRules
+from streamproof_runtime.slots.slot_rules import SlotRules
 
 ABSENT, ALLOCATED, ACTIVE, RELEASING = "ABSENT", "ALLOCATED", "ACTIVE", "RELEASING"
 """States of a slot; RELEASING: it is free when its tasks have stopped."""

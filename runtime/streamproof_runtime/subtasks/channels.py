@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobs.graph import Channel
-from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING, Gate, Leaving
+from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING, FlowRules, Gate, Leaving
 from streamproof_runtime.subtasks.subtask import Subtask, kind_of
-from streamproof_runtime.variants.flow_variants import FlowRules
 
 
 class ChannelHost(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from streamproof_runtime.subtasks.subtask import Item
 
@@ -136,3 +137,20 @@ class Gate:
         self.free[channel] += lent
         self.unannounced[channel] += lent
         return lent
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRules:
+    """The rules of flow control in a TaskExecutor."""
+
+    outputs: type[Outputs] = Outputs
+    gate: type[Gate] = Gate
+    fenced: bool = True
+    """Whether buffers and credits of an earlier attempt are ignored."""
+    has_exclusive: bool = True
+    """Whether channels have exclusive buffers."""
+    announces_backlog: bool = True
+    """Whether a sender without credit announces its backlog."""
+    stops_reading: bool = False
+    """On processes, a receiver whose channel has no free buffer stops reading the whole connection, and a sender waits for
+    the connection, as in Flink before 1.5."""

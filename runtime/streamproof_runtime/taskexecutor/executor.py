@@ -8,24 +8,23 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.errors import CannotStore, OutsideSimulation, Unsendable
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.regions import Region
 from streamproof_runtime.jobs.functions import Context, Operation, place_of
-from streamproof_runtime.simulator.loop import MILLISECOND
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
+from streamproof_runtime.slots.slot_rules import SlotRules
 from streamproof_runtime.slots.slot_table import SlotTable
 from streamproof_runtime.subtasks.barriers import Snapshot
 from streamproof_runtime.subtasks.channels import Channels
-from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING
+from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING, FlowRules
 from streamproof_runtime.subtasks.loop_heads import LoopRules, head_of
 from streamproof_runtime.subtasks.output_buffers import NEVER, TIMEOUT
 from streamproof_runtime.subtasks.subtask import FINISH, HELD, TAKE, TERMINATED, Action, Item, Subtask, TaskPlan, plans
 from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.taskexecutor.memory_cache import CachedPartitions
 from streamproof_runtime.taskexecutor.partitions import Key, Missing, Partitions
-from streamproof_runtime.variants.flow_variants import FlowRules
-from streamproof_runtime.variants.slot_variants import SlotRules
 
 SLOT_TIMEOUT = 5 * MILLISECOND
 """Nanoseconds that a slot waits for a JobMaster in a simulation."""

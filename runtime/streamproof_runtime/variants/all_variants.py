@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.jobs.input_policies import ANY
-from streamproof_runtime.simulator.loop import MILLISECOND
+from streamproof_runtime.slots.slot_rules import SlotRules
+from streamproof_runtime.subtasks.flow import FlowRules
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.ledger import Ledger
 from streamproof_runtime.variants import checkpoint_variants as checkpoints
 from streamproof_runtime.variants import failover_variants as failover
 from streamproof_runtime.variants import partition_variants as partitions
-from streamproof_runtime.variants.baton_variants import SOUND, VARIANTS
-from streamproof_runtime.variants.flow_variants import FLOWS, FlowRules
+from streamproof_runtime.variants.baton_variants import VARIANTS
+from streamproof_runtime.variants.flow_variants import FLOWS
 from streamproof_runtime.variants.flush_variants import FLUSHES
 from streamproof_runtime.variants.loop_variants import LOOPS, loop_rules
 from streamproof_runtime.variants.partition_variants import ASKS_NOTHING, LEDGERS
-from streamproof_runtime.variants.slot_variants import SLOTS, SlotRules
+from streamproof_runtime.variants.slot_variants import SLOTS
 
 SUBTASKS = VARIANTS | FLUSHES | checkpoints.SUBTASKS
 MASTERS = failover.MASTERS | checkpoints.MASTERS | partitions.MASTERS
@@ -39,7 +41,7 @@ NAMES = tuple(name for family in FAMILIES.values() for name in family)
 
 def subtask_type(variant: str | None) -> type[BatonSubtask]:
     """The subtasks of a run with a variant; those by the rules if it is of something else."""
-    return SUBTASKS.get(variant or "", SOUND)
+    return SUBTASKS.get(variant or "", BatonSubtask)
 
 
 def master_type(variant: str | None) -> type[JobMaster]:

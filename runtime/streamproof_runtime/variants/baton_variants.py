@@ -302,7 +302,6 @@ def _name(variant: type[BatonSubtask]) -> str:
     return "".join("-" + c.lower() if c.isupper() else c for c in variant.__name__).removeprefix("-")
 
 
-SOUND = BatonSubtask
 VARIANTS: dict[str, type[BatonSubtask]] = {
     _name(v): v
     for v in (

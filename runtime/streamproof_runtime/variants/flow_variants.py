@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING, Gate, Outputs
+from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING, FlowRules, Gate, Outputs
 
 
 class NoCredit(Outputs):
@@ -58,23 +57,6 @@ class LostAnnouncement(Gate):
         """Two of three times."""
         self._sent += 1
         return self._sent % 3 != 0
-
-
-@dataclass(frozen=True, slots=True)
-class FlowRules:
-    """The rules of flow control in a TaskExecutor."""
-
-    outputs: type[Outputs] = Outputs
-    gate: type[Gate] = Gate
-    fenced: bool = True
-    """Whether buffers and credits of an earlier attempt are ignored."""
-    has_exclusive: bool = True
-    """Whether channels have exclusive buffers."""
-    announces_backlog: bool = True
-    """Whether a sender without credit announces its backlog."""
-    stops_reading: bool = False
-    """On processes, a receiver whose channel has no free buffer stops reading the whole connection, and a sender waits for
-    the connection, as in Flink before 1.5."""
 
 
 FLOWS: dict[str, FlowRules] = {

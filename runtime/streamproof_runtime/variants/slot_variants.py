@@ -1,40 +1,11 @@
-"""The rules of the slot protocol, and variants that omit one, to be switched on for demonstration.
+"""Variants that omit a rule of the slot protocol, to be switched on for demonstration.
 
 Variants that the model `slot_pool` has, too, have its names.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class SlotRules:
-    """The rules of ResourceManager, TaskExecutor and JobMaster that variants change."""
-
-    exempts_allocated: bool = True
-    """The JobMaster's list frees ACTIVE slots only: an ALLOCATED one may have been offered after the list was sent."""
-    exempts_pending: bool = True
-    """A slot report frees no PENDING allocation: its request may be on the way."""
-    checks_ticket: bool = True
-    """A time-out frees a slot only if it was not activated since."""
-    discards_stale: bool = True
-    """The answer to an offer is ignored after a newer offer of the slot."""
-    reconciles: bool = True
-    """The JobMaster sends its list of slots."""
-    fails_slots: bool = True
-    """A TaskExecutor reports to the JobMaster that it does not have a slot."""
-    reports_slots: bool = True
-    """A TaskExecutor's heartbeats have its slot report."""
-    releases_idle: bool = True
-    """The JobMaster returns slots that it does not require."""
-    rejects_excess: bool = True
-    """The JobMaster rejects the offer of a slot that it does not require."""
-    frees_rejected: bool = True
-    """A TaskExecutor frees a slot that the JobMaster has rejected."""
-    frees_returned: bool = True
-    """A TaskExecutor frees a slot that the JobMaster has returned."""
-
+from streamproof_runtime.slots.slot_rules import SlotRules
 
 SLOTS: dict[str, SlotRules] = {
     "allocated-freed": SlotRules(exempts_allocated=False),
