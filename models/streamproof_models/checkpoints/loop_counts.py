@@ -2,6 +2,7 @@
 
 An edge is two numbers: the records before the barrier that is in the loop, and those behind it. One barrier is in the loop
 at a time, also if its checkpoint was aborted. The forward input, the order of records and the end of the loop are left out.
+Each step of `loop_checkpoints` without aborted checkpoints is a step of this machine, or none.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ class LoopCheckpointCounts(Model):
             out=number,
             published=number,
             barrier=Enum("NONE", "INNER", "BACK"),
-            checkpoint=Enum("NONE", "PENDING"),
+            checkpoint=Enum("NONE", "PENDING", "ACKNOWLEDGED"),
             log=number,
             # of the pending checkpoint, and of the latest one
             taken_emitted=number,
+            taken_log=number,
             taken_out=number,
             stored_emitted=number,
             stored_log=number,
@@ -62,12 +64,13 @@ class LoopCheckpointCounts(Model):
 
     @action
     def depart(self, s):
-        """The head takes its snapshot, sends the barrier on, and begins to log."""
+        """The head takes its snapshot, sends the barrier on, and begins to log; the checkpoint may be aborted already."""
         require(s.barrier == "NONE" and s.checkpoint == "NONE")
         s.barrier = "INNER"
-        s.checkpoint = "PENDING"
-        s.taken_emitted = s.emitted
         s.log = 0
+        if choose(pending=True, aborted=False):
+            s.checkpoint = "PENDING"
+            s.taken_emitted = s.emitted
 
     @action
     def process(self, s):
@@ -86,7 +89,8 @@ class LoopCheckpointCounts(Model):
         """The body takes its snapshot and sends the barrier back."""
         require(s.barrier == "INNER" and s.inner == 0)
         s.barrier = "BACK"
-        s.taken_out = s.out
+        if s.checkpoint == "PENDING":
+            s.taken_out = s.out
         s.inner = s.inner_behind
         s.inner_behind = 0
 
@@ -105,31 +109,45 @@ class LoopCheckpointCounts(Model):
 
     @action
     def return_barrier(self, s):
-        """The barrier returns: the log is complete, and with it the checkpoint, unless that was aborted."""
+        """The barrier returns: the log is complete, and with it the checkpoint acknowledged, unless that was aborted."""
         require(s.barrier == "BACK" and s.back == 0)
         s.barrier = "NONE"
         s.back = s.back_behind
         s.back_behind = 0
         if s.checkpoint == "PENDING":
-            s.checkpoint = "NONE"
-            s.stored_emitted = s.taken_emitted
-            s.stored_log = s.log
-            s.stored_out = s.taken_out
-            s.published = s.stored_out
+            s.checkpoint = "ACKNOWLEDGED"
+            s.taken_log = s.log
         s.log = 0
+
+    @action
+    def complete(self, s):
+        """The checkpoint is stored, and what had left the loop before the snapshot of the body is published."""
+        require(s.checkpoint == "ACKNOWLEDGED")
+        s.stored_emitted = s.taken_emitted
+        s.stored_log = s.taken_log
+        s.stored_out = s.taken_out
+        s.published = s.stored_out
+        self.drop(s)
 
     @action
     def abort(self, s):
         """The checkpoint is aborted; its barrier goes on."""
-        require(s.checkpoint == "PENDING")
+        require(s.checkpoint != "NONE")
+        self.drop(s)
+
+    def drop(self, s):
+        """No checkpoint is pending."""
         s.checkpoint = "NONE"
+        s.taken_emitted = 0
+        s.taken_log = 0
+        s.taken_out = 0
 
     @action
     def fail(self, s):
         """All tasks restart from the latest checkpoint, with the log on the feedback edge."""
         require(s.failures_left > 0)
         s.failures_left -= 1
-        s.checkpoint = "NONE"
+        self.drop(s)
         s.barrier = "NONE"
         s.log = 0
         s.emitted = s.stored_emitted

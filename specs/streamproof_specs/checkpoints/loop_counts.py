@@ -27,17 +27,20 @@ def published_kept(m, s):
 @lemma
 def cut(m, s):
     """Records of the head's snapshot: before the barrier, in the log, or out of the loop when the body has its own."""
+    pending = s.checkpoint == "PENDING"
     return (
         s.emitted <= m.records
         and s.stored_emitted <= m.records
-        and (s.barrier != "INNER" or s.taken_emitted == s.inner + s.back + s.log + s.out)
-        and (s.barrier != "INNER" or s.back_behind == 0)
-        and (s.barrier != "BACK" or (s.taken_emitted == s.back + s.log + s.taken_out and s.inner_behind == 0))
-        and (
-            s.barrier != "NONE"
-            or (s.inner_behind == 0 and s.back_behind == 0 and s.log == 0 and s.checkpoint == "NONE")
-        )
         and s.taken_emitted <= m.records
+        and (s.barrier == "INNER" or s.inner_behind == 0)
+        and (s.barrier == "BACK" or s.back_behind == 0)
+        and (s.barrier != "NONE" or (s.log == 0 and not pending))
+        and (s.barrier == "NONE" or s.checkpoint != "ACKNOWLEDGED")
+        and (s.barrier != "INNER" or s.log <= s.inner_behind)
+        and (s.barrier != "BACK" or s.log + s.back <= s.emitted)
+        and (not pending or s.barrier != "INNER" or s.taken_emitted == s.inner + s.back + s.log + s.out)
+        and (not pending or s.barrier != "BACK" or s.taken_emitted == s.back + s.log + s.taken_out)
+        and (s.checkpoint != "ACKNOWLEDGED" or s.taken_emitted == s.taken_log + s.taken_out)
     )
 
 
