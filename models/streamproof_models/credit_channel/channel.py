@@ -107,9 +107,9 @@ class BarrierPasses(CreditChannel, variant="barrier-passes"):
 
 
 class Renumbered(CreditChannel, variant="renumbered"):
-    """The producer counts from zero again when the consumer resumes the subpartition."""
+    """A released channel that drops what it has received counts from zero again: a late message passes for the first one."""
 
-    def resume_subpartition(self, s):
-        """As it does with credit, without exclusive buffers."""
-        super().resume_subpartition(s)
-        s.sequence_number = 0
+    def clear_received_buffers(self, s):
+        """No number is expected."""
+        super().clear_received_buffers(s)
+        s.expected_sequence_number = 0
