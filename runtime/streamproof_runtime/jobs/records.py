@@ -7,6 +7,7 @@ subclass of these. It has at most `DEEPEST` containers inside each other, and ta
 
 from __future__ import annotations
 
+import marshal
 import sys
 import zlib
 from collections.abc import Callable
@@ -74,23 +75,5 @@ def expected_size(record: Any) -> int:
 
 def content(records: list[Any]) -> str:
     """What the log says of the records of a buffer: their number, and a checksum that is equal for equal records in every
-    process."""
-    try:
-        text = repr(records)
-    except ValueError:  # a very large integer
-        text = "{"
-    if "{" in text:  # perhaps a set, whose order differs
-        text = _text(records)
-    return f"{len(records)}:{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
-
-
-def _text(value: Any) -> str:
-    kind = type(value)
-    if kind is int:
-        return hex(value)
-    if kind is dict:
-        return f"{{{','.join([f'{_text(key)}:{_text(part)}' for key, part in value.items()])}}}"
-    if kind in _CONTAINERS:
-        parts = [*map(_text, value)]
-        return f"{kind.__name__}({','.join(parts if kind in (list, tuple) else sorted(parts))})"
-    return repr(value)
+    process. The form 0 of marshal has no mark of interned text, and writes sets in one order."""
+    return f"{len(records)}:{zlib.crc32(marshal.dumps(records, 0)):08x}"
