@@ -17,6 +17,7 @@ COUNTS = {
     "barrier-passes": (165002, 1094091, 41),
     "doubled-credit": (155794, 1041639, 42),
     "flink": (286318, 1990377, 43),
+    "outlined": (102808, 777272, 33),
     "renumbered": (190882, 1270000, 43),
     "unpaid": (434638, 3017748, 41),
 }
@@ -59,3 +60,10 @@ def test_the_properties_hold_with_the_calls_that_are_rare_in_flink() -> None:
         result = explore(SPEC.system("flink", **parameters))
         assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
         assert not {"refuse", "retrigger_request"} & set(result.coverage.never)
+
+
+def test_messages_alone_do_not_show_conserved_credit_without_exclusive_buffers() -> None:
+    """With them all holds, also if a request to cancel may come before the release."""
+    assert {f.verdict for f in explore(SPEC.system("outlined", late_release=True)).findings} == {Verdict.HOLDS}
+    found = {f.property: f.verdict for f in explore(SPEC.system("outlined", exclusive=0)).findings}
+    assert found["conserved"] is Verdict.VIOLATED

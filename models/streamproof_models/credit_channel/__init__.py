@@ -25,7 +25,7 @@ from streamproof_models.credit_channel.channel import (
     Unpaid,
 )
 from streamproof_models.credit_channel.messages import BLOCKING, DATA, DATA_TYPES, PRIORITY, TIMEOUTABLE
-from streamproof_models.credit_channel.rare_calls import Flink, RareCalls
+from streamproof_models.credit_channel.rare_calls import Flink, Outlined, OutlinedCalls, RareCalls
 
 __all__ = [
     "BLOCKING",
@@ -38,6 +38,8 @@ __all__ = [
     "CreditChannel",
     "DoubledCredit",
     "Flink",
+    "Outlined",
+    "OutlinedCalls",
     "RareCalls",
     "Renumbered",
     "Unpaid",

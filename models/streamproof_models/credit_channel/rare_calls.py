@@ -68,3 +68,51 @@ class Flink(CreditChannel, RareCalls, variant="flink"):
         """The blocking event is a barrier that may time out."""
         super().setup()
         self.set_data_types(("DATA_BUFFER", TIMEOUTABLE, PRIORITY))
+
+
+class OutlinedCalls(RareCalls):
+    """A channel of which only messages are recorded: its buffers come and go, and its task takes what has come, unseen."""
+
+    def sends_late(self, s):
+        """A released reader may send more: neither the reason of the release nor the type of the partition is recorded."""
+        return s.reader_released
+
+    @action(n="floating_requests")
+    def gain_credit(self, s, n):
+        """Buffers were requested or returned: each is one credit."""
+        require(s.exclusive_requested)
+        self.grant(s, n)
+        s.floating_buffers += n
+        s.unannounced_credit += n
+
+    def grant(self, s, n):
+        """The pool has so many buffers."""
+
+    @action
+    def ignore_backlog(self, s):
+        """The backlog has been handled."""
+        require(s.sender_backlog is not None)
+        s.sender_backlog = None
+
+    @action
+    def poll_all(self, s):
+        """The task has taken everything that was received."""
+        require(s.received_blocking_event is not None)
+        s.received_buffers.clear()
+        s.received_priority_buffers.clear()
+        s.received_blocking_event = None
+        s.blocking_event = "POLLED"
+
+
+class Outlined(Flink, OutlinedCalls, variant="outlined"):
+    """What traces of messages alone show of Flink.
+
+    Without exclusive buffers such a trace does not show credit to be conserved: what the consumer has gained may be from
+    before or after it has restarted at zero.
+    """
+
+    produced: int = 1
+
+    def grant(self, s, n):
+        """The pool grants `floating` buffers, which are announced before it grants more than there are."""
+        require(s.floating_buffers + n <= self.floating and s.unannounced_credit + n <= self.most())

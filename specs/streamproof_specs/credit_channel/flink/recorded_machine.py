@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamproof import action, require
-from streamproof_models.credit_channel import DATA_TYPES, RareCalls
+from streamproof_models.credit_channel import DATA_TYPES, OutlinedCalls, RareCalls
 
 AMPLE = 1 << 40
 """Larger than any number in a record."""
@@ -36,33 +36,7 @@ class RecordedChannel(RareCalls):
         require(s.reader_created and not s.channel_released and s.expected_sequence_number == 0)
 
 
-class OutlinedChannel(RecordedChannel):
+class OutlinedChannel(OutlinedCalls, RecordedChannel):
     """A channel of which only the messages are recorded."""
 
     name = "credit_channel"
-
-    def sends_late(self, s: Any) -> Any:
-        """A released reader may send more: neither the reason of the release nor the type of the partition is recorded."""
-        return s.reader_released
-
-    @action(n="floating_requests")
-    def gain_credit(self, s: Any, n: int) -> None:
-        """Buffers were requested or returned."""
-        require(s.exclusive_requested)
-        s.floating_buffers += n
-        s.unannounced_credit += n
-
-    @action
-    def ignore_backlog(self, s: Any) -> None:
-        """The backlog has been handled."""
-        require(s.sender_backlog is not None)
-        s.sender_backlog = None
-
-    @action
-    def poll_all(self, s: Any) -> None:
-        """The task has taken everything that was received."""
-        require(s.received_blocking_event is not None)
-        s.received_buffers.clear()
-        s.received_priority_buffers.clear()
-        s.received_blocking_event = None
-        s.blocking_event = "POLLED"
