@@ -1,18 +1,19 @@
 """Which rules and guards of the machines that follow logs are needed: each is taken out, and a log must show it.
 
-    python tools/sabotage.py                    every machine; writes the table docs/validated.md
-    python tools/sabotage.py --machine regions  one of them, printed
-    ... --most 2                                copies of each kind of edit and run; default: 1
-    ... --list                                  also the guards that no log shows
+    python tools/sabotage.py                    every machine; prints what is noticed
+    python tools/sabotage.py --machine regions  one of them
+    ... --list                                  also by what, and why not
+    ... --write                                 writes the sections of these machines in docs/validated.md
 
 Three kinds of sabotage:
 
 * an action that is never possible: a recorded run must be rejected;
-* a guard that is left out: a tampered copy of a run, which was rejected, must be accepted, or rejected elsewhere;
-* a variant of the model, whose functions replace the machine's: a run or a tampered copy must have another verdict.
+* a guard that is left out: a log that was rejected must be accepted, or rejected elsewhere;
+* a variant of the model, whose functions replace the machine's: a log must have another verdict.
 
-Copies are tampered with as `lies.py` does it, line by line, and, as these edits do not reach every guard, by random moves of
-events: one is repeated, left out, or stands in the place of another.
+Logs are recorded runs, copies of them that are tampered with as `lies.py` does it, and walks: `distinguishing.py` follows
+a run, and adds an action that such runs have where only the guard in question, or one of two machines, forbids it.
+What no log shows is listed with the reason, which is computed from what was looked at.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ import argparse
 import ast
 import inspect
 import json
-import random
+import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, cached_property, lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,6 +39,17 @@ from typing import Any
 TOOLS = Path(__file__).resolve().parent
 sys.path[:0] = [str(TOOLS), str(TOOLS.parent / "tests" / "support")]
 
+from distinguishing import (  # noqa: E402
+    Following,
+    Guard,
+    Label,
+    Log,
+    as_task,
+    difference,
+    false_alone,
+    followed_log,
+    label_of,
+)
 from lies import MACHINES, recorded_runs, unpacked  # noqa: E402
 from streamproof import Model  # noqa: E402
 from streamproof.base.errors import ModelError  # noqa: E402
@@ -48,21 +62,14 @@ from streamproof.language.declare.model import marked  # noqa: E402
 from streamproof.language.declare.origin import model_of  # noqa: E402
 from streamproof.language.declare.primitives import ActionMark  # noqa: E402
 from streamproof.system import StreamproofError  # noqa: E402
-from streamproof.system.model import Conjunct, Instance, System  # noqa: E402
+from streamproof.system.model import Conjunct, Instance, State, System  # noqa: E402
 from streamproof.traces.explain import why_false  # noqa: E402
 from tampering import runtime_lies  # noqa: E402
 
 Answer = tuple[Any, ...]
 """What is compared of a verdict."""
-Guard = tuple[str, int]
-"""A condition of a rule: the file and the line."""
 Change = Callable[[Instance], Instance | None]
 """Another instance in place of one; None: none."""
-
-
-def guard_of(conjunct: Conjunct) -> Guard | None:
-    """Where a condition is written."""
-    return None if conjunct.loc is None else (str(Path(conjunct.loc.file).resolve()), conjunct.loc.line)
 
 
 @dataclass
@@ -72,7 +79,14 @@ class Seen:
     tasks: list[Task] = field(default_factory=list)
     machines: dict[type[Model], None] = field(default_factory=dict)
     taken: set[tuple[type[Model], str]] = field(default_factory=set)
-    false: set[Guard] = field(default_factory=set)
+    false: set[tuple[str, int]] = field(default_factory=set)
+    """File and line of each."""
+    labels: dict[int, dict[Label, None]] = field(default_factory=lambda: defaultdict(dict))
+    """Number of a task's system -> actions that were tried."""
+    edges: dict[int, dict[State, dict[tuple[Instance, State], None]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    """Number of a task's system -> the steps that were taken from each state."""
 
 
 @contextmanager
@@ -97,6 +111,7 @@ def judged_with(change: Change | None = None) -> Iterator[Seen]:
             if machine is not None:
                 seen.machines[machine] = None
             self.machine = machine
+            self.labels, self.edges = seen.labels[id(system)], seen.edges[id(system)]
             if change is not None:
                 system = replace(
                     system, actions=tuple(replace(a, instances=others(a.instances)) for a in system.actions)
@@ -106,13 +121,16 @@ def judged_with(change: Change | None = None) -> Iterator[Seen]:
 
         def take(self, instance: Instance, state: Any) -> Any:
             after = super().take(instance, state)
-            if after is not None and self.machine is not None:
-                seen.taken.add((self.machine, instance.action))
+            if change is None:
+                self.labels[label_of(instance)] = None
+                if after is not None and self.machine is not None:
+                    seen.taken.add((self.machine, instance.action))
+                    self.edges[state][instance, after] = None
             return after
 
     def noted(system: System, guard: tuple[Conjunct, ...], state: Any) -> Any:
         seen.false.update(
-            where for c in guard if (where := guard_of(c)) is not None and why_false(system, (c,), state) is not None
+            where for c in guard if (where := line_of(c)) is not None and why_false(system, (c,), state) is not None
         )
         return why_false(system, guard, state)
 
@@ -150,31 +168,9 @@ def followed(task: Task) -> Answer:
     return ("accepted",) if rejection is None else ("rejected", rejection.index, rejection.message)
 
 
-def tampered(task: Task, draw: random.Random) -> Task | None:
-    """A copy of a behaviour in which an event is repeated, left out, or in the place of another one."""
-    accounts: list[tuple[Any, ...]] = [*task.spans] or [tuple(stream.observations) for stream in task.streams]
-    at = draw.choice([n for n, account in enumerate(accounts) if account] or [-1])
-    if at < 0:
-        return None
-    own = [*accounts[at]]
-    place, kind = draw.randrange(len(own)), draw.choice(("repeated", "elsewhere", "elsewhere", "left out", "instead"))
-    if kind == "left out":
-        del own[place]
-    elif task.spans:
-        other = draw.choice(own).observation
-        own[place] = replace(own[place], observation=other if kind == "instead" else own[place - 1].observation)
-    else:
-        event = own[place] if kind == "repeated" else draw.choice(own)
-        own[place : place + (kind == "instead")] = [replace(event, follows=None)]
-    if task.spans:
-        return replace(task, spans=tuple(tuple(own) if n == at else account for n, account in enumerate(task.spans)))
-    streams = (replace(s, observations=tuple(own)) if n == at else s for n, s in enumerate(task.streams))
-    return replace(task, streams=tuple(streams))
-
-
-def without_guard(guard: Guard) -> Change:
-    """Leaves out the conditions that are written at a place."""
-    return lambda instance: replace(instance, guard=tuple(c for c in instance.guard if guard_of(c) != guard))
+def without_guard(guard: Guard, places: Places) -> Change:
+    """Leaves out a condition."""
+    return lambda instance: replace(instance, guard=tuple(c for c in instance.guard if places.of(c) != guard))
 
 
 def without_action(action: str) -> Change:
@@ -182,9 +178,50 @@ def without_action(action: str) -> Change:
     return lambda instance: None if instance.action == action else instance
 
 
-def guards(machine: type[Model]) -> Iterator[tuple[Guard, str, str]]:
-    """The conditions ``require(...)`` in the functions that a machine has, its own and inherited: place, class and function,
-    text. A condition with several lines has one place for each."""
+def line_of(conjunct: Conjunct) -> tuple[str, int] | None:
+    """Where a condition is written."""
+    return None if conjunct.loc is None else (str(Path(conjunct.loc.file).resolve()), conjunct.loc.line)
+
+
+class Places:
+    """The conditions ``require(...)`` in the functions that a machine has, its own and inherited, and those of its parts."""
+
+    def __init__(self, machine: type[Model]) -> None:
+        self.texts: dict[Guard, str] = {}
+        """Guard -> class and function, and the text."""
+        self._at: dict[tuple[str, int], list[Guard]] = defaultdict(list)
+        self._known: dict[int, tuple[Conjunct, Guard | None]] = {}
+        for guard, where in guards(machine):
+            if guard not in self.texts:
+                self.texts[guard] = where
+                self._at[guard[:2]].append(guard)
+
+    def at(self, line: tuple[str, int]) -> list[Guard]:
+        """The conditions in a line."""
+        return self._at[line]
+
+    def of(self, conjunct: Conjunct) -> Guard | None:
+        """The condition that a conjunct is, or is a part of."""
+        if id(conjunct) not in self._known:
+            line = line_of(conjunct)
+            found = [] if line is None else self._at[line]
+            text = _plain(conjunct.text)
+            like = [g for g in found if g[2] == text] or [g for g in found if text in g[2]] or found
+            self._known[id(conjunct)] = conjunct, next(iter(like), None)
+        return self._known[id(conjunct)][1]
+
+
+@cache
+def _plain(text: str) -> str:
+    try:
+        return ast.unparse(ast.parse(text.partition("  [")[0], mode="eval"))
+    except SyntaxError:
+        return text
+
+
+def guards(machine: type[Model]) -> Iterator[tuple[Guard, str]]:
+    """The conditions ``require(...)`` in the functions that a machine has, its own and inherited, with class and function. A
+    conjunction has one for each conjunct."""
     for name in dict.fromkeys(name for cls in machine.__mro__ for name in vars(cls)):
         for owner in machine.__mro__:
             function = vars(owner).get(name)
@@ -194,8 +231,8 @@ def guards(machine: type[Model]) -> Iterator[tuple[Guard, str, str]]:
             for node in ast.walk(tree):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require":
                     for part in _parts(node.args[0]):
-                        at = str(Path(file).resolve()), first + part.lineno - 1
-                        yield at, f"{owner.__name__}.{name}", ast.unparse(part)
+                        at = str(Path(file).resolve()), first + part.lineno - 1, ast.unparse(part)
+                        yield at, f"{owner.__name__}.{name}"
             if not _calls_super(tree):
                 break
 
@@ -216,37 +253,305 @@ def _calls_super(tree: ast.AST) -> bool:
     return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "super" for n in ast.walk(tree))
 
 
-@dataclass
-class Found:
-    """What the sabotage of one machine's rules has shown."""
+@dataclass(frozen=True)
+class Source:
+    """A binding, with the runs that it follows and the lies about them."""
 
-    machine: type[Model]
+    name: str
     model: str
-    """The name of the verdict's model."""
-    actions: dict[str, str] = field(default_factory=dict)
-    """Action -> the run that is rejected without it; empty if none is."""
-    guards: dict[Guard, str] = field(default_factory=dict)
-    """Guard -> the edit that is caught by it alone, with its run; empty if there is none."""
-    variants: dict[str, str] = field(default_factory=dict)
-    """Variant of the model -> the run, or the run with the edit, that has another verdict; empty if there is none."""
-    texts: dict[Guard, str] = field(default_factory=dict)
+    lies: ModuleType
+    binding: str
+    """The module of the binding."""
 
     @property
-    def reached(self) -> frozenset[str]:
-        """The functions whose conditions were looked at: those of actions that the runs take."""
-        trees = [_reads(self.machine, action) for action in self.actions]
-        return frozenset(name for names in trees for name in names)
+    def of_runtime(self) -> bool:
+        """Whether the logs are the runtime's."""
+        return self.lies is runtime_lies
+
+    def runs(self, scratch: Path) -> list[Path]:
+        """Short runs that take most actions."""
+        if not self.of_runtime:
+            return [unpacked(run, scratch) for run in RUNS[self.name]]
+        return [run for run in recorded_runs(self.lies, scratch) if self.model in runtime_lies.machines(run)]
+
+    def verdicts(self, run: Path) -> Answer:
+        """The verdicts on a run as it is."""
+        if self.of_runtime:
+            return runtime_lies.answer_of(_records(run), [self.model])
+        return tuple((v.trace, v.answer, v.reason) for v in validate_paths([run], model=self.model))
+
+    def edits(self, run: Path) -> Iterator[Any]:
+        """One lie of each kind; none about the runtime, of which there are hundreds of kinds."""
+        made = set[str]()
+        for edit in () if self.of_runtime else self.lies.edits(run):
+            if edit.kind not in made:
+                made.add(edit.kind)
+                yield edit
+
+    def outcome(self, run: Path, edit: Any) -> Answer:
+        """The verdict on a lie."""
+        found = self.lies.outcome(run, edit)
+        return found.verdict, found.place, found.message
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All texts in the source of the binding: the actions that a line may be about are among them."""
+        file = Path(inspect.getsourcefile(import_module(self.binding)) or "")
+        files = file.parent.glob("*.py") if file.parent.name in ("flink", "runtime") else [file]
+        nodes = (node for one in files for node in ast.walk(ast.parse(one.read_text(encoding="utf-8"))))
+        return frozenset(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+
+@lru_cache(maxsize=64)
+def _records(run: Path) -> Any:
+    return [json.loads(line) for line in run.read_text(encoding="ascii").splitlines()]
+
+
+@dataclass
+class Found:
+    """What the sabotage of one machine's rules has shown: for each action, guard and variant a log, or the reason."""
+
+    machine: type[Model]
+    source: Source
+    actions: dict[str, str] = field(default_factory=dict)
+    guards: dict[Guard, str] = field(default_factory=dict)
+    variants: dict[str, str] = field(default_factory=dict)
+    reasons: dict[Any, str] = field(default_factory=dict)
+    """For those that no log shows."""
+
+    @cached_property
+    def places(self) -> Places:
+        """The conditions."""
+        return Places(self.machine)
+
+    @property
+    def parts(self) -> dict[str, dict[Any, str]]:
+        """All three."""
+        return {"actions": self.actions, "guards": self.guards, "variants": self.variants}
+
+    @property
+    def counts(self) -> list[str]:
+        """The numbers of sabotages that a log shows."""
+        return [f"{sum(map(bool, part.values()))} of {len(part)}" for part in self.parts.values()]
 
     @property
     def summary(self) -> str:
-        """The numbers of sabotages that a log shows."""
-        parts: dict[str, dict[Any, str]] = {"actions": self.actions, "guards": self.guards, "variants": self.variants}
-        shown = (f"{sum(map(bool, part.values()))} of {len(part)} {name}" for name, part in parts.items())
-        return f"{self.machine.__name__}: {', '.join(shown)}"
+        """The same as a line."""
+        told = ", ".join(f"{count} {name}" for count, name in zip(self.counts, self.parts, strict=True))
+        return f"{self.machine.__name__}: {told}"
 
 
-def _reads(machine: type[Model], action: str) -> set[str]:
+NO_LINE = "no line of such logs is about its action"
+NOT_TAKEN = "no run here has a line about its action"
+NOT_USED = "with the numbers of these runs it is no condition of any action"
+IMPLIED = "another condition is false wherever it is"
+HIDDEN = "its action has no line, and no later line shows it"
+OTHERWISE = "wherever it is false alone, the same lines are possible in another way"
+NOT_SEEN = "no log was found among those tried"
+NO_LOG = "no log with the lines of these runs shows it"
+NEEDLESS = "what it explains, other actions explain in these runs"
+OWN = "the machine has its rules"
+OTHER_STATE = "it is of a model with more state, which no log shows"
+SAME_RULES = "it changes no rule that these runs need: only fairness, actions without a line, or what the log gives"
+
+
+def sabotaged(
+    source: Source, runs: Iterable[Path], *, lies: bool = True, lines: int = 20_000, with_variants: bool = True
+) -> list[Found]:
+    """Takes the actions and guards of the machines out, one by one, that follow some runs; `lines`: that walks of an instance
+    of a machine try."""
+    return _Sabotage(source, [*runs], lines).results(lies, with_variants)
+
+
+class _Sabotage:
+    """The sabotage of the machines that follow the logs of one binding."""
+
+    def __init__(self, source: Source, runs: list[Path], lines: int) -> None:
+        self.source, self.runs, self.lines = source, runs, lines
+        self.found: dict[type[Model], Found] = {}
+        self.seen: dict[Path, Seen] = {}
+        self.before: dict[Path, Answer] = {}
+        for run in runs:
+            with judged_with() as seen:
+                self.before[run] = source.verdicts(run)
+            self.seen[run] = seen
+            for machine in seen.machines:
+                if machine not in self.found:
+                    one = self.found[machine] = Found(machine, source)
+                    one.guards = dict.fromkeys(one.places.texts, "")
+
+    def results(self, lies: bool, with_variants: bool) -> list[Found]:
+        """All machines, each with what is noticed."""
+        self._actions()
+        if lies:
+            for run in self.runs:
+                self._lies(run)
+        if self.lines:
+            for one in self.found.values():
+                self._walks(one)
+        if with_variants:
+            for one in self.found.values():
+                for name, variant in variants_of(one.machine).items():
+                    one.variants[name], one.reasons[name] = self._variant(one.machine, variant)
+        return [*self.found.values()]
+
+    def _actions(self) -> None:
+        for run, seen in self.seen.items():
+            for machine, action in sorted(seen.taken, key=lambda pair: (pair[0].__name__, pair[1])):
+                if not self.found[machine].actions.get(action):
+                    with judged_with(without_action(action)):
+                        after = self.source.verdicts(run)
+                    self.found[machine].actions[action] = run.name if after != self.before[run] else ""
+                    self.found[machine].reasons[action] = NEEDLESS
+
+    def _lies(self, run: Path) -> None:
+        """Leaves out what is false where a tampered copy is rejected."""
+        tries = Counter[Guard]()
+        for edit in self.source.edits(run):
+            with judged_with() as seen:
+                before = self.source.outcome(run, edit)
+            for one in self.found.values():
+                for guard in (g for line in sorted(seen.false) for g in one.places.at(line)):
+                    tries[guard] += 1
+                    if one.guards[guard] or tries[guard] > TRIES:
+                        continue
+                    with judged_with(without_guard(guard, one.places)):
+                        after = self.source.outcome(run, edit)
+                    if after != before:
+                        one.guards[guard] = f"{run.name}: {edit.kind}"
+
+    def _tasks(self, machine: type[Model]) -> Iterator[tuple[Path, Seen, int, Task]]:
+        """Of each run the behaviours of a machine with the most steps, one of each instance."""
+        for run, seen in self.seen.items():
+            of = {id(t.system): (at, t) for at, t in enumerate(seen.tasks) if model_of(t.system) is machine}
+            for number in sorted(of, key=lambda n: -len(seen.edges[n]))[:INSTANCES]:
+                yield run, seen, *of[number]
+
+    def _walks(self, one: Found) -> None:
+        asked, alone, hidden, complete = Counter[Guard](), set[Guard](), set[Guard](), True
+        for run, seen, _, task in self._tasks(one.machine):
+            labels, guide = labels_of(seen, task), followed_log(task, seen.edges[id(task.system)])
+            machine = Following(task)
+            looked = false_alone(machine, labels, guide, one.places.of, self.lines)
+            asked.update(looked.asked)
+            alone |= looked.otherwise
+            complete = complete and looked.complete
+            for guard, logs in looked.logs.items():
+                change = without_guard(guard, one.places)
+                for log, label, is_hidden in [] if one.guards[guard] else logs:
+                    walk: Log | None = (*log, label)
+                    if is_hidden:
+                        hidden.add(guard)
+                        other = Following(task, change)
+                        walk = difference(machine, other, labels, log, self.lines // 10).log
+                    if walk is None:
+                        continue
+                    before = followed(as_task(task, walk))
+                    with judged_with(change):
+                        after = followed(as_task(task, walk))
+                    if after != before:
+                        one.guards[guard] = f"{run.name}: walk of {len(walk)} lines"
+                        break
+        states = "all states" if complete else "the states"
+        for guard, where in one.places.texts.items():
+            one.reasons[guard] = (
+                self._not_taken(one, where.partition(".")[2])
+                or (NOT_USED if not asked[guard] else "")
+                or (HIDDEN if guard in hidden else "")
+                or (OTHERWISE if guard in alone else "")
+                or f"{IMPLIED}, in {states} that walks reach"
+            )
+
+    def _not_taken(self, one: Found, function: str) -> str:
+        """The reason if no run takes an action with a function; else empty."""
+        tried = {label[0] for seen in self.seen.values() for own in seen.labels.values() for label in own}
+        calling = {action for action in actions_of(one.machine) if function in called_by(one.machine, action)}
+        hidden = {a for seen in self.seen.values() for t in seen.tasks for a in t.hidden}
+        if calling & (tried | hidden):
+            return ""
+        return NOT_TAKEN if calling & self.source.words else NO_LINE
+
+    def _variant(self, machine: type[Model], variant: type[Model]) -> tuple[str, str]:
+        """The log that shows a variant, and the reason if there is none."""
+        if issubclass(machine, variant):
+            return "", OWN
+        complete, same = True, True
+        most = self.lines // max(1, sum(1 for _ in self._tasks(machine)))
+        for run in self.runs:
+            try:
+                with varied(machine, variant), judged_with() as other:
+                    after = self.source.verdicts(run)
+            except ModelError:
+                return "", OTHER_STATE
+            if after != self.before[run]:
+                return f"{run.name}", ""
+            for own, seen, at, task in self._tasks(machine):
+                if own != run:
+                    continue
+                changed = other.tasks[at]
+                more = actions_of(model_of(changed.system) or machine) - actions_of(machine)
+                changed = replace(changed, hidden=changed.hidden | more)
+                labels = dict.fromkeys((*labels_of(seen, task), *labels_of(other, changed)))
+                here, there = Following(task), Following(changed)
+                if alike(here, there, labels):
+                    continue
+                same = False
+                guide = followed_log(task, seen.edges[id(task.system)])
+                looked = difference(here, there, sorted(labels, key=repr), guide, most)
+                complete = complete and looked.complete
+                if looked.log is not None and followed(as_task(task, looked.log)) != followed(
+                    as_task(changed, looked.log)
+                ):
+                    return f"{run.name}: walk of {len(looked.log)} lines", ""
+        return "", SAME_RULES if same else NO_LOG if complete else NOT_SEEN
+
+
+TRIES = 3
+"""Number of tampered copies of a run with which the lack of a guard is tried."""
+INSTANCES = 2
+"""Number of instances of a machine, of one run, along which walks go."""
+MOST_LABELS = 2_000
+
+
+def labels_of(seen: Seen, task: Task) -> list[Label]:
+    """The actions that logs of a machine have, with all arguments if the machine has few."""
+    tried = seen.labels[id(task.system)]
+    names = {label[0] for label in tried}
+    more = [label_of(i) for a in task.system.actions if a.name in names for i in a.instances]
+    found = {label for label in (*tried, *(more if len(more) <= MOST_LABELS else ())) if label[0] not in task.hidden}
+    return sorted(found, key=repr)
+
+
+def alike(one: Following, other: Following, labels: Iterable[Label]) -> bool:
+    """Whether two machines have the same rules for some lines, and the same hidden ones, but for their places."""
+
+    def rules(machine: Following) -> Any:
+        instances = [i for label in labels for i in machine.matching(label)] + machine.hidden
+        return [(i.action, i.args, i.picks, [c.expr for c in i.guard], i.updates) for i in instances]
+
+    return one.start() == other.start() and rules(one) == rules(other)
+
+
+def variants_of(machine: type[Model]) -> dict[str, type[Model]]:
+    """The variants of the models that a machine has the rules of."""
+    bases = [c for c in machine.__mro__ if issubclass(c, Model) and c is not Model and actions_of(c)]
+    models = [c for c in _subclasses(bases[-1]) if c.variant is None] if bases else []
+    return {f"{m.title()} ({n})": v for m in models for n, v in m.variants.items()}
+
+
+def actions_of(model: type[Model]) -> set[str]:
+    """The names of the actions of a class."""
+    return {name for name, (mark, _) in marked(model).items() if isinstance(mark, ActionMark)}
+
+
+def called_by(machine: type[Model], action: str) -> frozenset[str]:
     """The functions of a machine that an action calls, itself included."""
+    kind: Any = machine  # for mypy, a `type[Model]` is not hashable
+    return _called_by(kind, action)
+
+
+@cache
+def _called_by(machine: Any, action: str) -> frozenset[str]:
     found, open_names = set[str](), [action]
     while open_names:
         name = open_names.pop()
@@ -255,117 +560,11 @@ def _reads(machine: type[Model], action: str) -> set[str]:
             continue
         found.add(name)
         open_names += [called for function in functions for called in function.__code__.co_names]
-    return found
-
-
-def sabotaged(
-    lies: ModuleType, runs: Iterable[Path], most: int = 1, moved: int = 100, *, with_variants: bool = True
-) -> list[Found]:
-    """Takes the actions and guards of the machines out, one by one, that follow the runs which `lies` edits.
-
-    `most`: copies of each kind of edit and run; `moved`: copies of each behaviour with moved events."""
-    runs = [*runs]
-    found: dict[type[Model], Found] = {}
-
-    def of(machine: type[Model]) -> Found:
-        if machine not in found:
-            found[machine] = Found(machine, _model(machine, lies))
-            for place, where, text in guards(machine):
-                found[machine].guards.setdefault(place, "")
-                found[machine].texts.setdefault(place, f"{where}: {text}")
-        return found[machine]
-
-    for run in runs:
-        whole = _whole(lies, run)
-        with judged_with() as seen:
-            before = whole()
-        for machine, action in sorted(seen.taken, key=lambda pair: (pair[0].__name__, pair[1])):
-            if not of(machine).actions.get(action):
-                with judged_with(without_action(action)):
-                    after = whole()
-                of(machine).actions[action] = run.name if after != before else ""
-        for machine in seen.machines:
-            of(machine)
-
-    def drop_false(seen: Seen, before: Answer, judged_again: Callable[[], Answer], what: str) -> None:
-        owners = defaultdict(list)
-        for machine in found.values():
-            for guard in seen.false & machine.guards.keys():
-                if not machine.guards[guard]:
-                    owners[guard].append(machine)
-        for guard, machines in owners.items():
-            with judged_with(without_guard(guard)):
-                after = judged_again()
-            for machine in machines if after != before else ():
-                machine.guards[guard] = what
-
-    behaviours: list[tuple[str, Task]] = []
-    for run in runs:
-        with judged_with() as seen:
-            _whole(lies, run)()
-        behaviours += [(run.name, task) for task in seen.tasks]
-        made: Counter[str] = Counter()
-        for edit in lies.edits(run) if most else ():
-            made[edit.kind] += 1
-            if made[edit.kind] <= most:
-                with judged_with() as seen:
-                    before = _outcome(lies, run, edit)
-                drop_false(seen, before, partial(_outcome, lies, run, edit), f"{run.name}: {edit.kind}")
-    draw = random.Random(0)
-    for _ in range(moved):
-        for name, task in behaviours:
-            of_task = model_of(task.system)
-            copy = None if of_task is None or all(found[of_task].guards.values()) else tampered(task, draw)
-            if copy is not None:
-                with judged_with() as seen:
-                    before = followed(copy)
-                drop_false(seen, before, partial(followed, copy), f"{name}: an event moved")
-    for one in found.values() if with_variants else ():
-        for name, variant in _variants(one.machine).items():
-            with suppress(ModelError):  # the variant is about state that the machine does not have
-                one.variants[name] = _shows(one.machine, variant, lies, runs, moved)
-    return [*found.values()]
-
-
-def _model(machine: Any, lies: ModuleType) -> str:
-    """The name of the model of the verdicts in which a machine is; the runtime's logs have many."""
-    if lies is not runtime_lies:
-        return str(lies.MODEL)
-    return next((m for m in runtime_lies.MACHINES if relation_to(machine, m).model.startswith(m)), lies.MODEL)
-
-
-def _variants(machine: type[Model]) -> dict[str, type[Model]]:
-    """The variants of the models that a machine has the rules of."""
-    bases = [c for c in machine.__mro__ if issubclass(c, Model) and c is not Model and has_actions(c)]
-    models = [c for c in _subclasses(bases[-1]) if c.variant is None] if bases else []
-    return {f"{m.title()} ({n})": v for m in models for n, v in m.variants.items() if issubclass(machine, bases[-1])}
-
-
-def has_actions(model: type[Model]) -> bool:
-    """Whether a class has rules, and not only the structure of a job."""
-    return any(isinstance(mark, ActionMark) for mark, _ in marked(model).values())
+    return frozenset(found)
 
 
 def _subclasses(cls: type[Model]) -> list[type[Model]]:
     return [cls, *(found for sub in cls.__subclasses__() for found in _subclasses(sub))]
-
-
-def _shows(machine: type[Model], variant: type[Model], lies: ModuleType, runs: Iterable[Path], moved: int) -> str:
-    """The run, or the copy of one, that has another verdict with a variant of the model; empty if there is none."""
-    for run in runs:
-        with judged_with() as seen:
-            before = _whole(lies, run)()
-        with varied(machine, variant), judged_with() as other:
-            after = _whole(lies, run)()
-        if after != before:
-            return run.name
-        of = [(n, t) for n, t in enumerate(seen.tasks) if model_of(t.system) is machine]
-        for number in range(moved if of else 0):
-            at, task = of[number % len(of)]
-            known, copy = tampered(task, random.Random(number)), tampered(other.tasks[at], random.Random(number))
-            if known is not None and copy is not None and followed(known) != followed(copy):
-                return f"{run.name}: an event moved"
-    return ""
 
 
 @contextmanager
@@ -422,111 +621,132 @@ def _rebased(cls: type, namespace: dict[str, Any]) -> type:
     return found
 
 
-def _outcome(lies: ModuleType, run: Path, edit: Any) -> Answer:
-    found = lies.outcome(run, edit)
-    return found.verdict, found.place, found.message
-
-
-def _whole(lies: ModuleType, run: Path) -> Callable[[], Any]:
-    """The verdicts on a run as it is."""
-    if lies is runtime_lies:
-        records = [json.loads(line) for line in run.read_text(encoding="ascii").splitlines()]
-        by = runtime_lies.machines(run)
-        return lambda: [runtime_lies.answer_of(records, [model]) for model in by]
-    return lambda: [(v.trace, v.answer, v.reason) for v in validate_paths([run], model=lies.MODEL)]
-
-
 RUNS = {
     "failover": ("logs/a-taskfail-1", "logs/d-credit-3"),
     "regions": ("logs/a-taskfail-1", "logs/b-lostpart-1", "more/pipe"),
     "partition_lifecycle": ("logs/e-slots-1", "live/hybrid-full2"),
-    "slot_pool": ("logs/e-slots-1",),
+    "slot_pool": ("logs/f-clean-batch-1",),
     "checkpoints": ("live/ckpt-expo",),
     "credit_channel": ("credit/d-2x2-e1-f1",),
 }
 """Short runs in `tests/data/flink` that take most actions of a machine; of the runtime all simulated ones."""
+
+
+def _sources() -> Iterator[Source]:
+    modules = {e.name: e.module for group in GROUPS for e in entry_points(group=group)}
+    for name in RUNS:
+        yield Source(name, name, MACHINES[name], modules[name])
+    for name in runtime_lies.MACHINES:
+        yield Source(f"runtime.{name}", name, runtime_lies, modules.get(f"{name}:runtime", modules[name]))
+
+
+GROUPS = ("streamproof.bindings", "streamproof.bindings_on_request")
+SOURCES = {source.name: source for source in _sources()}
+
 PAGE = TOOLS.parent / "docs" / "validated.md"
-NOT_TAKEN, NOT_ALONE = "no run takes its action", "no copy breaks it alone"
-
-
-def page(results: Iterable[Found], command: str) -> str:
-    """The page with the table of all machines, and for each what no log shows."""
-    rows, details = [], []
-    for found in results:
-        machine: Any = found.machine
-        related = relation_to(machine, found.model)
-        counts = [
-            f"{sum(map(bool, part.values()))} of {len(part)}" for part in (found.actions, found.guards, found.variants)
-        ]
-        rows.append(f"| {related.model} | `{found.machine.__name__}` | {related.kind} | {' | '.join(counts)} |")
-        open_guards = defaultdict(list)
-        for guard, shown in found.guards.items():
-            if not shown:
-                where, _, text = found.texts[guard].partition(": ")
-                open_guards[NOT_ALONE if where.partition(".")[2] in found.reached else NOT_TAKEN].append((where, text))
-        details.append(f"\n## `{found.machine.__name__}` of {related.model}\n")
-        for why in (NOT_TAKEN, NOT_ALONE):
-            if open_guards[why]:
-                details.append(f"Guards not noticed, {why}:\n")
-                details += [f"* `{where}`: `{text}`" for where, text in open_guards[why]]
-                details.append("")
-        for part, what in ((found.actions, "Actions"), (found.variants, "Variants")):
-            missed = ", ".join(f"`{name}`" for name, shown in part.items() if not shown)
-            details.append(f"{what} not noticed: {missed or 'none'}.\n")
-    head = HEAD.format(command=command)
-    table = ["| model | machine | relation | actions | guards | variants |", "|---|---|---|--:|--:|--:|", *rows]
-    return "\n".join([head, *table, *details]).rstrip() + "\n"
-
-
-HEAD = """# What recorded logs say about the models
+COLUMNS = ("logs", "model", "machine", "relation", "actions", "guards", "variants")
+HEAD = """# What logs say about the models
 
 An accepted log says something about a model only as far as another model would have rejected it. So each rule of the
 [machines that follow logs](how-to-trust-a-verdict.md#what-an-accepted-log-says) is sabotaged, and some log must show it:
 
 * *actions*: of the actions that the recorded runs take, those without which a run is rejected;
 * *guards*: of the conditions in the rules of the machine, its own and inherited, those whose removal changes the verdict on
-  a tampered copy of a run (it is accepted, or rejected elsewhere);
-* *variants*: of the variants of the model, which are mistakes that it should not make, those with which a run or a copy has
-  another verdict.
+  a log;
+* *variants*: of the variants of the model, most of them mistakes, those with which a log has another verdict.
 
-`{command}` wrote this page. A guard that is not noticed is listed with
-its reason: no run takes its action, or no copy breaks it alone, because the events themselves say the same, or another guard.
-In logs of the runtime events are only moved.
+The logs are recorded runs (of the runtime: simulated ones), copies of Flink's with one lie, which is named, and walks: lines
+that follow a run, or leave it, and one line that must be rejected. What no log shows is listed with the reason:
+
+* *{no_line}*: a rule of the model that such logs cannot speak of; proofs and searches cover it;
+* *{not_taken}*: what it does is rare, and other runs may show it;
+* *{not_used}*: a rule for other parameters of the model;
+* *{implied}*: it could be left out;
+* *{hidden}*: hidden data;
+* *{otherwise}*: hidden data, too.
+
+`python tools/sabotage.py --write` writes this page, `--machine NAME` the part of some logs.
 """
 
 
-def short_runs(name: str, scratch: Path) -> list[Path]:
-    """The runs of a machine that are used without RUN."""
-    return [unpacked(run, scratch) for run in RUNS[name]] if name in RUNS else recorded_runs(MACHINES[name], scratch)
+def section(results: Iterable[Found]) -> tuple[list[str], str]:
+    """The rows of the table, and the text, about the machines that follow the logs of a binding."""
+    rows, text = [], []
+    for found in results:
+        machine: Any = found.machine
+        related = relation_to(machine, found.source.model)
+        cells = (found.source.name, related.model, f"`{machine.__name__}`", related.kind, *found.counts)
+        rows.append(f"| {' | '.join(cells)} |")
+        text += [f"### `{machine.__name__}` of {related.model}, in logs of {found.source.name}", ""]
+        noticed = [(found.places.texts[g], g[2], by) for g, by in found.guards.items() if by]
+        if noticed:
+            text += ["| rule | guard | noticed by |", "|---|---|---|"]
+            text += [f"| `{rule}` | `{_cell(guard)}` | {by} |" for rule, guard, by in noticed] + [""]
+        text += [
+            f"Variants noticed: {', '.join(f'{n} ({by})' for n, by in found.variants.items() if by) or 'none'}.",
+            "",
+        ]
+        missed: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for guard, by in found.guards.items():
+            if not by:
+                missed["Guards", found.reasons.get(guard, NOT_SEEN)].append(
+                    f"`{found.places.texts[guard]}`: `{guard[2]}`"
+                )
+        for what, part in (("Actions", found.actions), ("Variants", found.variants)):
+            for name, by in part.items():
+                if not by:
+                    missed[what, found.reasons[name]].append(f"`{name}`")
+        for (what, why), names in sorted(missed.items()):
+            text += [f"{what} not noticed: {why}:", "", *(f"* {name}" for name in names), ""]
+    return rows, "\n".join(text)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def written(page: str, sections: Mapping[str, tuple[list[str], str]]) -> str:
+    """The page with other parts about some logs."""
+    rows = {name: re.findall(rf"^\| {re.escape(name)} \|.*$", page, re.MULTILINE) for name in SOURCES}
+    texts = dict(re.findall(r"^## ([\w.]+)\n\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    for name, (own, text) in sections.items():
+        rows[name], texts[name] = own, text
+    head = HEAD.format(
+        no_line=NO_LINE, not_taken=NOT_TAKEN, not_used=NOT_USED, implied=IMPLIED, hidden=HIDDEN, otherwise=OTHERWISE
+    )
+    table = [
+        f"| {' | '.join(COLUMNS)} |",
+        "|---|---|---|---|--:|--:|--:|",
+        *(row for own in rows.values() for row in own),
+    ]
+    parts = [f"## {name}\n\n{texts[name].strip()}\n" for name in SOURCES if name in texts]
+    return "\n".join([head, *table, "", *parts])
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", type=Path)
-    parser.add_argument("--machine", choices=MACHINES, action="append", help="machine; default: all")
-    parser.add_argument("--most", type=int, default=1, help="copies of each kind of edit and run")
-    parser.add_argument("--moved", type=int, default=100, help="copies of each behaviour with moved events")
+    parser.add_argument("--machine", choices=SOURCES, action="append", help="logs; default: all")
+    parser.add_argument("--no-lies", action="store_true", help="leave out the tampered copies")
+    parser.add_argument("--lines", type=int, default=20_000, help="lines that walks of a machine try")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
-    parser.add_argument("--list", action="store_true", help="print the guards and actions that no log shows")
+    parser.add_argument(
+        "--list", action="store_true", help="print what is noticed by which log, and what is not, and why"
+    )
     given = parser.parse_args()
-    results: list[Found] = []
     with tempfile.TemporaryDirectory() as scratch:
-        for name in given.machine or MACHINES:
-            runs = given.runs or short_runs(name, Path(scratch))
-            most = 0 if MACHINES[name] is runtime_lies and not given.runs else given.most  # hundreds of kinds of edits
-            for found in sabotaged(MACHINES[name], runs, most, given.moved):
-                results.append(found)
+        for name in given.machine or SOURCES:
+            runs = given.runs or SOURCES[name].runs(Path(scratch))
+            results = sabotaged(SOURCES[name], runs, lies=not given.no_lies, lines=given.lines)
+            for found in results:
                 print(name, found.summary, flush=True)
-                for part in (found.actions, found.variants) if given.list else ():
-                    for what, shown in part.items():
-                        print(f"  {'+' if shown else '-'} {what}  {shown}")
-                for guard, shown in found.guards.items() if given.list else ():
-                    print(f"  {'+' if shown else '-'} {Path(guard[0]).name}:{guard[1]} {found.texts[guard]}  {shown}")
-    if given.write:
-        chosen = "".join(f"--machine {name} " for name in given.machine or ())
-        command = f"python tools/sabotage.py {chosen}--most {given.most} --moved {given.moved} --write"
-        PAGE.write_text(page(results, command), encoding="utf-8")
+            rows, text = section(results)
+            if given.list:
+                print(text)
+            if given.write:
+                page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+                PAGE.write_text(written(page, {name: (rows, text)}), encoding="utf-8")
 
 
 if __name__ == "__main__":

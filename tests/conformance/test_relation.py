@@ -22,10 +22,11 @@ from streamproof.conformance import (
 )
 from streamproof.conformance.binding import Move, Observation
 from streamproof.conformance.found_runs import registered
-from streamproof.conformance.relating import relation, relation_of
+from streamproof.conformance.relating import relation, relation_of, relation_to
 from streamproof.conformance.relation import Relation, weakest
 from streamproof.system import System
 from streamproof_models.credit.machine import Credit
+from streamproof_specs.credit_channel.flink.recorded_machine import RecordedChannel
 from tampering import runtime_lies
 
 
@@ -113,11 +114,11 @@ class Stranger(Model):
     ("machine", "model", "expected"),
     [
         (Counter, Counter, Relation("Counter", "counter", "same", "Counter")),
-        (Recorded, Counter, Relation("Recorded", "counter", "same", "Counter", (), ("rest",))),
-        (Own, Counter, Relation("Own", "counter", "same", "Counter", ("up",))),
-        (Recorded, Own, Relation("Recorded", "own", "same", "Counter", (), ("rest",), ("up",))),
+        (Recorded, Counter, Relation("Recorded", "counter", "same", "Counter", (), ("rest",), compared=False)),
+        (Own, Counter, Relation("Own", "counter", "same", "Counter", ("up",), compared=False)),
+        (Recorded, Own, Relation("Recorded", "own", "same", "Counter", (), ("rest",), ("up",), compared=False)),
         (Doubtful, Doubtful, Relation("Doubtful", "counter (doubtful)", "same", "Doubtful")),
-        (Doubtful, Counter, Relation("Doubtful", "counter", "same", "Counter", ("bound",))),
+        (Doubtful, Counter, Relation("Doubtful", "counter", "same", "Counter", ("bound",), compared=False)),
         (Halves, Counter, Relation("Halves", "counter", "refines")),
         (Stranger, Counter, Relation("Stranger", "counter", "not related")),
     ],
@@ -125,6 +126,18 @@ class Stranger(Model):
 def test_relation_is_computed_from_classes(machine: type[Model], model: type[Model], expected: Relation) -> None:
     """By what is inherited and claimed; a machine of the same name and with the same rules is not related."""
     assert relation(machine, model) == expected
+
+
+def test_rules_of_an_own_machine_are_said_to_be_compared_by_nothing() -> None:
+    """Only tests of this project compare what a machine overrides and adds; what a verdict says names them."""
+    assert relation(Own, Counter).text == (
+        "Own, which has the rules of counter, but for rules of its own, which nothing compares with the model: up"
+    )
+    assert relation(Recorded, Counter).text.endswith(": rest")
+    assert relation(Counter, Counter).text == "Counter, which has the rules of counter"
+    machine = relation_to(RecordedChannel, "credit_channel")
+    assert (machine.adds, machine.compared) == (("request_answered",), True)
+    assert machine.text == "RecordedChannel, which has the rules of credit_channel (flink)"
 
 
 def test_machine_is_the_one_that_a_system_was_compiled_from() -> None:

@@ -1,6 +1,7 @@
 """A second opinion on flow control in logs of the runtime: counters by channel, and none of the code of streamproof.
 
 It takes the events of all processes in the order of the file, which for a simulated run is the order in which they happened.
+Kept beside the sabotage of rules: the binding has to find this order, from the accounts of single processes.
 """
 
 from __future__ import annotations

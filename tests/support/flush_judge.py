@@ -1,6 +1,7 @@
 """A second opinion on buffers in the log of a simulated run that has finished: counters, and none of the code of streamproof.
 
-The order of the file is the order in which things happened.
+The order of the file is the order in which things happened. Kept beside the sabotage of rules: it counts records, which no
+machine that follows logs has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """A second opinion on loops in logs of the runtime: counts and lists by channel, and none of the code of streamproof.
 
 It takes the events of each process in the order of the file. On which channels a head awaits a baton is given.
+Kept beside the sabotage of rules: the binding puts the events of a head and its channels together, and some guards are not
+shown by any walk.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 The first event of a run is the beginning of the job. Of every process the events are in their order. JobMasters are judged
 one after the other: each has the checkpoint that the one before has left.
+Kept beside the sabotage of rules: most actions of the machine are hidden, and changed logs that are right must be accepted.
 """
 
 from __future__ import annotations

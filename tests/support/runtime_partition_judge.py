@@ -3,6 +3,8 @@
 Each fact about a copy of a partition is an event at one place. The judge reads each log by itself, keeps the set of copies
 that a TaskExecutor stores, and requires for each event that concerns another process one there that can be its cause. Causes
 and the order in each process must have no cycle.
+Kept beside the sabotage of rules: each partition has a machine of its own, and nothing else compares how the binding divides
+a log among them.
 """
 
 from __future__ import annotations

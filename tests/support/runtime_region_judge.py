@@ -1,4 +1,8 @@
-"""A second judge of the scheduling in the runtime's logs: plain sets and networkx, without a machine."""
+"""A second judge of the scheduling in the runtime's logs: plain sets and networkx, without a machine.
+
+Kept beside the sabotage of rules: the binding makes several actions of one event, and changed logs that are still right must
+be accepted.
+"""
 
 from __future__ import annotations
 

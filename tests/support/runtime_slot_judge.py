@@ -2,6 +2,7 @@
 
 It orders events by a time of its own (one more than what is received, and than the event before), and replays each process:
 what it may do follows from its own slots and the message alone.
+Kept beside the sabotage of rules: many messages and losses of the machine are hidden; no walk shows half of its guards.
 """
 
 from __future__ import annotations

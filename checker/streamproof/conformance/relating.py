@@ -19,6 +19,9 @@ from streamproof.language.declare.primitives import ActionMark, RefinementMark
 from streamproof.model_registry import find, is_registered
 from streamproof.system import System
 
+OWN_PACKAGES = ("streamproof_models", "streamproof_specs")
+"""Packages of this project, whose machines are compared with their models by tests."""
+
 
 def relation_of(system: System, model: str) -> Relation:
     """The relation to a registered model of the machine that a system was compiled from; see `relation_to`."""
@@ -50,8 +53,10 @@ def relation(machine: type[Model], model: type[Model]) -> Relation:
     shared = next(c for c in machine.__mro__ if issubclass(model, c))
     rules = _actions(shared)
     if rules:
-        own = _overrides(machine, shared), sorted(_actions(machine) - rules), _overrides(model, shared)
-        return Relation(*names, "same", shared.__name__, *map(tuple, own))
+        overrides, adds = tuple(_overrides(machine, shared)), tuple(sorted(_actions(machine) - rules))
+        compared = not (overrides or adds) or machine.__module__.partition(".")[0] in OWN_PACKAGES
+        restricts = tuple(_overrides(model, shared))
+        return Relation(*names, "same", shared.__name__, overrides, adds, restricts, compared)
     return Relation(*names, "refines" if model in _refined(machine) else "not related")
 
 

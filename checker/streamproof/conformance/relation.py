@@ -30,12 +30,16 @@ class Relation:
     overrides: tuple[str, ...] = ()
     adds: tuple[str, ...] = ()
     restricts: tuple[str, ...] = ()
+    compared: bool = True
+    """Whether tests of this project compare `overrides` and `adds` with the model."""
 
     @property
     def text(self) -> str:
         """The relation in words."""
         verb = {"same": "has the rules of", "refines": "refines", "not related": "is not related to"}[self.kind]
-        return f"{self.machine}, which {verb} {self.model}"
+        own = ", ".join((*self.overrides, *self.adds))
+        but = f", but for rules of its own, which nothing compares with the model: {own}" if not self.compared else ""
+        return f"{self.machine}, which {verb} {self.model}{but}"
 
     def record(self) -> dict[str, Any]:
         """As plain data for verdict records."""

@@ -3,7 +3,7 @@
 `regions` has descriptors and blobs, which no log has. So this machine is a subclass of the variant `flink` of its core, whose
 rules it takes with `super()`. It adds what a log shows: one line for each task of a region that is scheduled, lines of
 deployment in one step, and restart decisions with a number of tasks. `tests/conformance/test_recorded_regions.py` compares
-each of its steps with those of the variant, `test_flink_regions.py` its verdicts with those of a judge without a machine.
+each of its steps with those of the variant, and shows which of its rules logs need.
 """
 
 from __future__ import annotations
