@@ -155,11 +155,19 @@ def page(found: list[Row], timeout: float) -> str:
     undecided = [row for row in found if row.verdict == "inconclusive"]
     left = "\n".join(f"* {r.model}{f', {r.variant}' if r.variant else ''}: {r.name}" for r in undecided) or "None."
     every, run = {name for name, *_ in tasks(None)}, {row.model for row in found}
+    listed = {(row.model, row.variant) for row in found}
     names = ", ".join(f"`{name}`" for name in sorted(every - run))
     why = "Without rows, because `prove` was not run on them for this table"
+    variants = {name: [v for v in find(name).spec.model.variants if (name, v) not in listed] for name in sorted(run)}
+    some = ", ".join(
+        f"{len(own)} of {len(find(name).spec.model.variants)} of `{name}`" for name, own in variants.items() if own
+    )
+    apart = f"Some variants have none either: {some}.\n\n" if some else ""
     for key, value in {
         "count": f"{len(run)} of the {len(every)}" if names else f"the {len(every)}",
-        "missing": f"{why}: {names}. Their pages say what is established, and by which command.\n\n" if names else "",
+        "missing": f"{why}: {names}. Their pages say what is established, and by which command.\n\n{apart}"
+        if names
+        else apart,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
         "table": "\n".join((HEAD, *map(str, found))),
         "undecided": left,
