@@ -25,6 +25,8 @@ Guard = tuple[str, int, str]
 Log = tuple[Label, ...]
 MOST_STATES = 200
 """Largest number of states that one log may leave open."""
+MOST_ALONG = 200_000
+"""Largest number of lines that are tried along a guide."""
 LOGS = 3
 """Number of logs that are kept for each condition."""
 
@@ -116,7 +118,7 @@ class Difference:
 
 
 def difference(one: Following, other: Following, labels: Iterable[Label], guide: Log, most: int) -> Difference:
-    """A log that one machine accepts and the other does not; `most`: lines that are tried."""
+    """A log that one machine accepts and the other does not; `most`: lines that are tried behind the guide."""
     found, labels = Difference(), tuple(labels)
     try:
         at = one.start(), other.start()
@@ -129,7 +131,7 @@ def difference(one: Following, other: Following, labels: Iterable[Label], guide:
             if not all(at):
                 break
             known.setdefault(at, guide[:number])
-    frontier = deque(reversed(known))
+    frontier, most = _along([*known], len(labels), most)
     while frontier:
         pair = frontier.popleft()
         for label in labels:
@@ -151,6 +153,12 @@ def difference(one: Following, other: Following, labels: Iterable[Label], guide:
     return found
 
 
+def _along(found: list[Any], each: int, most: int) -> tuple[deque[Any], int]:
+    """What is on the way of a guide, the last first, and how much is tried there and behind it; some, if it is long."""
+    kept = found[:: -(1 + len(found) * each // MOST_ALONG)]
+    return deque(kept), most + len(kept) * each
+
+
 @dataclass
 class Alone:
     """Where a condition is the only false one of an action."""
@@ -159,6 +167,8 @@ class Alone:
     """Guard -> some logs, each with the line of the action behind it, and whether the action is hidden."""
     asked: Counter[Guard] = field(default_factory=Counter)
     """Guard -> the number of instances and states in which it was evaluated."""
+    false: set[Guard] = field(default_factory=set)
+    """Guards that were false."""
     otherwise: set[Guard] = field(default_factory=set)
     """Guards that are false alone, where another behaviour with the same lines takes the action."""
     complete: bool = True
@@ -168,7 +178,7 @@ class Alone:
 def false_alone(
     machine: Following, labels: Iterable[Label], guide: Log, guard_of: Callable[[Conjunct], Guard | None], most: int
 ) -> Alone:
-    """Looks at all instances, in the states along a log and behind it; `most`: evaluations of instances."""
+    """Looks at all instances, in the states along a log and behind it; `most`: evaluations behind it."""
     found, labels, tried = Alone(), tuple(labels), 0
     instances = [(label, i, False) for label in labels for i in machine.matching(label)]
     instances += [(label_of(i), i, True) for i in machine.hidden]
@@ -184,7 +194,7 @@ def false_alone(
             if not at:
                 break
             known.setdefault(at, guide[:number])
-    frontier = deque(reversed(known))
+    frontier, most = _along([*known], len(instances), most)
     while frontier:
         states = frontier.popleft()
         for label, instance, is_hidden in instances:
@@ -193,7 +203,9 @@ def false_alone(
                 continue
             for state in states:
                 tried += 1
-                where = _only_false(machine, instance, guards, state)
+                false = _false(machine, instance, guards, state)
+                found.false |= false
+                where = next(iter(false)) if len(false) == 1 else None
                 found.asked.update({where for _, where in guards})
                 if where is not None and not is_hidden and machine.matches(states, label):
                     found.otherwise.add(where)
@@ -215,19 +227,12 @@ def false_alone(
     return found
 
 
-def _only_false(
-    machine: Following, instance: Instance, guards: list[tuple[Conjunct, Guard]], state: State
-) -> Guard | None:
-    false = None
+def _false(machine: Following, instance: Instance, guards: list[tuple[Conjunct, Guard]], state: State) -> set[Guard]:
+    """The guards of an instance that are false; none if one cannot be evaluated."""
     try:
-        for conjunct, where in guards:
-            if where != false and machine.steps.interpreter.failing((conjunct,), state) is not None:
-                if false is not None:
-                    return None
-                false = where
+        return {w for c, w in guards if machine.steps.interpreter.failing((c,), state) is not None}
     except EvaluationError:
-        return None
-    return false
+        return set()
 
 
 def followed_log(task: Task, edges: Mapping[State, Iterable[tuple[Instance, State]]]) -> Log:

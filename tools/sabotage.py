@@ -51,8 +51,9 @@ from distinguishing import (  # noqa: E402
     label_of,
 )
 from lies import MACHINES, recorded_runs, unpacked  # noqa: E402
+from simulated_regions import written as written_run  # noqa: E402
 from streamproof import Model  # noqa: E402
-from streamproof.base.errors import ModelError  # noqa: E402
+from streamproof.base.errors import ModelError, UsageError  # noqa: E402
 from streamproof.conformance import Task, explaining, judging, validate_paths  # noqa: E402
 from streamproof.conformance.moves import SystemMoves  # noqa: E402
 from streamproof.conformance.overlapping import OverlapTracker  # noqa: E402
@@ -64,6 +65,8 @@ from streamproof.language.declare.primitives import ActionMark  # noqa: E402
 from streamproof.system import StreamproofError  # noqa: E402
 from streamproof.system.model import Conjunct, Instance, State, System  # noqa: E402
 from streamproof.traces.explain import why_false  # noqa: E402
+from streamproof_models.failover.named_job_graphs import job_graph  # noqa: E402
+from synthetic_flink import Cluster  # noqa: E402
 from tampering import runtime_lies  # noqa: E402
 
 Answer = tuple[Any, ...]
@@ -137,11 +140,13 @@ def judged_with(change: Change | None = None) -> Iterator[Seen]:
     class Follower(Tracker):
         def __post_init__(self) -> None:
             seen.tasks.append(self.task)
+            self.task = replace(self.task, explainer=None)  # it knows the actions of the machine as it is
             super().__post_init__()
 
     class SpanFollower(OverlapTracker):
         def __post_init__(self) -> None:
             seen.tasks.append(self.task)
+            self.task = replace(self.task, explainer=None)  # it knows the actions of the machine as it is
             super().__post_init__()
 
     others_of: dict[str, Any] = {"SystemMoves": Moves, "Tracker": Follower, "OverlapTracker": SpanFollower}
@@ -264,6 +269,11 @@ class Source:
     """The module of the binding."""
 
     @property
+    def lines(self) -> int:
+        """Lines that walks of a machine try behind a run."""
+        return LINES.get(self.name, 20_000)
+
+    @property
     def of_runtime(self) -> bool:
         """Whether the logs are the runtime's."""
         return self.lies is runtime_lies
@@ -271,7 +281,8 @@ class Source:
     def runs(self, scratch: Path) -> list[Path]:
         """Short runs that take most actions."""
         if not self.of_runtime:
-            return [unpacked(run, scratch) for run in RUNS[self.name]]
+            found = [unpacked(run, scratch) for run in RUNS[self.name]]
+            return [*found, *([_joined(scratch / "join")] if self.name == "regions" else [])]
         return [run for run in recorded_runs(self.lies, scratch) if self.model in runtime_lies.machines(run)]
 
     def verdicts(self, run: Path) -> Answer:
@@ -300,6 +311,15 @@ class Source:
         files = file.parent.glob("*.py") if file.parent.name in ("flink", "runtime") else [file]
         nodes = (node for one in files for node in ast.walk(ast.parse(one.read_text(encoding="utf-8"))))
         return frozenset(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+
+def _joined(folder: Path) -> Path:
+    """The simulated run of a job in which a region reads two others, which no recorded run of that size has."""
+    cluster = Cluster(job_graph("join"))
+    cluster.complete()
+    folder.mkdir()
+    written_run(cluster, folder)
+    return folder
 
 
 @lru_cache(maxsize=64)
@@ -345,22 +365,25 @@ NO_LINE = "no line of such logs is about its action"
 NOT_TAKEN = "no run here has a line about its action"
 NOT_USED = "with the numbers of these runs it is no condition of any action"
 IMPLIED = "another condition is false wherever it is"
+NEVER_FALSE = "it is true wherever its action was looked at"
 HIDDEN = "its action has no line, and no later line shows it"
 OTHERWISE = "wherever it is false alone, the same lines are possible in another way"
 NOT_SEEN = "no log was found among those tried"
 NO_LOG = "no log with the lines of these runs shows it"
 NEEDLESS = "what it explains, other actions explain in these runs"
 OWN = "the machine has its rules"
+OTHER_SIZES = "it is of other sizes than the jobs of these runs"
 OTHER_STATE = "it is of a model with more state, which no log shows"
-SAME_RULES = "it changes no rule that these runs need: only fairness, actions without a line, or what the log gives"
+LESS_STATE = "lines are about state that it does not have"
+SAME_RULES = "with it the machine has the same rules in these runs"
 
 
 def sabotaged(
-    source: Source, runs: Iterable[Path], *, lies: bool = True, lines: int = 20_000, with_variants: bool = True
+    source: Source, runs: Iterable[Path], *, lies: bool = True, lines: int | None = None, with_variants: bool = True
 ) -> list[Found]:
-    """Takes the actions and guards of the machines out, one by one, that follow some runs; `lines`: that walks of an instance
-    of a machine try."""
-    return _Sabotage(source, [*runs], lines).results(lies, with_variants)
+    """Takes the actions and guards of the machines out, one by one, that follow some runs; `lines`: that walks of a machine
+    try behind each, other than `Source.lines`."""
+    return _Sabotage(source, [*runs], source.lines if lines is None else lines).results(lies, with_variants)
 
 
 class _Sabotage:
@@ -384,8 +407,7 @@ class _Sabotage:
         """All machines, each with what is noticed."""
         self._actions()
         if lies:
-            for run in self.runs:
-                self._lies(run)
+            self._lies(self.runs[0])
         if self.lines:
             for one in self.found.values():
                 self._walks(one)
@@ -428,12 +450,14 @@ class _Sabotage:
                 yield run, seen, *of[number]
 
     def _walks(self, one: Found) -> None:
-        asked, alone, hidden, complete = Counter[Guard](), set[Guard](), set[Guard](), True
+        asked, false, alone, hidden = Counter[Guard](), set[Guard](), set[Guard](), set[Guard]()
+        complete = True
         for run, seen, _, task in self._tasks(one.machine):
             labels, guide = labels_of(seen, task), followed_log(task, seen.edges[id(task.system)])
             machine = Following(task)
             looked = false_alone(machine, labels, guide, one.places.of, self.lines)
             asked.update(looked.asked)
+            false |= looked.false
             alone |= looked.otherwise
             complete = complete and looked.complete
             for guard, logs in looked.logs.items():
@@ -452,21 +476,22 @@ class _Sabotage:
                     if after != before:
                         one.guards[guard] = f"{run.name}: walk of {len(walk)} lines"
                         break
-        states = "all states" if complete else "the states"
+        states = f", in {'all' if complete else 'the'} states that walks reach"
         for guard, where in one.places.texts.items():
             one.reasons[guard] = (
                 self._not_taken(one, where.partition(".")[2])
                 or (NOT_USED if not asked[guard] else "")
                 or (HIDDEN if guard in hidden else "")
                 or (OTHERWISE if guard in alone else "")
-                or f"{IMPLIED}, in {states} that walks reach"
+                or (IMPLIED if guard in false else NEVER_FALSE) + states
             )
 
     def _not_taken(self, one: Found, function: str) -> str:
         """The reason if no run takes an action with a function; else empty."""
-        tried = {label[0] for seen in self.seen.values() for own in seen.labels.values() for label in own}
+        own = [(seen, t) for seen in self.seen.values() for t in seen.tasks if model_of(t.system) is one.machine]
+        tried = {label[0] for seen, task in own for label in seen.labels[id(task.system)]}
+        hidden = {action for _, task in own for action in task.hidden}
         calling = {action for action in actions_of(one.machine) if function in called_by(one.machine, action)}
-        hidden = {a for seen in self.seen.values() for t in seen.tasks for a in t.hidden}
         if calling & (tried | hidden):
             return ""
         return NOT_TAKEN if calling & self.source.words else NO_LINE
@@ -476,13 +501,16 @@ class _Sabotage:
         if issubclass(machine, variant):
             return "", OWN
         complete, same = True, True
-        most = self.lines // max(1, sum(1 for _ in self._tasks(machine)))
-        for run in self.runs:
+        for run in (r for r in self.runs if machine in self.seen[r].machines):
             try:
                 with varied(machine, variant), judged_with() as other:
                     after = self.source.verdicts(run)
             except ModelError:
                 return "", OTHER_STATE
+            except UsageError:
+                return "", OTHER_SIZES
+            except KeyError:
+                return "", LESS_STATE
             if after != self.before[run]:
                 return f"{run.name}", ""
             for own, seen, at, task in self._tasks(machine):
@@ -497,7 +525,7 @@ class _Sabotage:
                     continue
                 same = False
                 guide = followed_log(task, seen.edges[id(task.system)])
-                looked = difference(here, there, sorted(labels, key=repr), guide, most)
+                looked = difference(here, there, sorted(labels, key=repr), guide, self.lines // 2)
                 complete = complete and looked.complete
                 if looked.log is not None and followed(as_task(task, looked.log)) != followed(
                     as_task(changed, looked.log)
@@ -622,14 +650,19 @@ def _rebased(cls: type, namespace: dict[str, Any]) -> type:
 
 
 RUNS = {
-    "failover": ("logs/a-taskfail-1", "logs/d-credit-3"),
-    "regions": ("logs/a-taskfail-1", "logs/b-lostpart-1", "more/pipe"),
-    "partition_lifecycle": ("logs/e-slots-1", "live/hybrid-full2"),
-    "slot_pool": ("logs/f-clean-batch-1",),
-    "checkpoints": ("live/ckpt-expo",),
-    "credit_channel": ("credit/d-2x2-e1-f1",),
+    "failover": ("logs/a-taskfail-1", "logs/b-lostpart-1", "logs/d-credit-3"),
+    "regions": ("logs/a-taskfail-1", "logs/b-lostpart-1", "more/pipe", "more/rand2"),
+    "partition_lifecycle": ("logs/e-slots-1", "live/hybrid-full2", "logs/b-lostpart-1"),
+    "slot_pool": ("logs/f-clean-batch-1", "logs/e-slots-1"),
+    "checkpoints": ("live/ckpt-expo", "live/savepoint", "live/tm12-kill", "versions/v120-ckfail"),
+    "credit_channel": ("credit/d-2x2-e1-f1", "credit/i-2x2-e0-f4-ckpt", "credit/k-2x2-e2-f3-batch"),
 }
-"""Short runs in `tests/data/flink` that take most actions of a machine; of the runtime all simulated ones."""
+"""Short runs in `tests/data/flink` that take most actions of a machine; of the runtime all simulated ones. Lies are about the
+first."""
+
+
+LINES = {"regions": 300_000}
+"""Lines that walks try behind a run, where more than usual are needed: a task is renewed, and scheduled."""
 
 
 def _sources() -> Iterator[Source]:
@@ -645,7 +678,7 @@ SOURCES = {source.name: source for source in _sources()}
 
 PAGE = TOOLS.parent / "docs" / "validated.md"
 COLUMNS = ("logs", "model", "machine", "relation", "actions", "guards", "variants")
-HEAD = """# What logs say about the models
+HEAD = f"""# What logs say about the models
 
 An accepted log says something about a model only as far as another model would have rejected it. So each rule of the
 [machines that follow logs](how-to-trust-a-verdict.md#what-an-accepted-log-says) is sabotaged, and some log must show it:
@@ -658,12 +691,17 @@ An accepted log says something about a model only as far as another model would 
 The logs are recorded runs (of the runtime: simulated ones), copies of Flink's with one lie, which is named, and walks: lines
 that follow a run, or leave it, and one line that must be rejected. What no log shows is listed with the reason:
 
-* *{no_line}*: a rule of the model that such logs cannot speak of; proofs and searches cover it;
-* *{not_taken}*: what it does is rare, and other runs may show it;
-* *{not_used}*: a rule for other parameters of the model;
-* *{implied}*: it could be left out;
-* *{hidden}*: hidden data;
-* *{otherwise}*: hidden data, too.
+* *{NO_LINE}*: such logs cannot speak of this rule; searches and proofs of the model cover it;
+* *{NOT_TAKEN}*: it is rare, and other runs may show it;
+* *{NOT_USED}*: it is for other parameters of the model;
+* *{IMPLIED}*: as far as walks went, it could be left out;
+* *{NEVER_FALSE}*: mostly a bound of an instance, which is larger than the log;
+* *{HIDDEN}*, or *{OTHERWISE}*: hidden data;
+* *{OTHER_STATE}*, *{LESS_STATE}*, or *{OTHER_SIZES}*: the machine
+  has the rules of another model, or of other jobs;
+* *{SAME_RULES}*: it changes fairness, an action without a line, a function that the machine has its own of, a size, or what
+  the log gives;
+* *{NO_LOG}*: the variant does nothing else there, or what it does otherwise has no line.
 
 `python tools/sabotage.py --write` writes this page, `--machine NAME` the part of some logs.
 """
@@ -711,16 +749,13 @@ def written(page: str, sections: Mapping[str, tuple[list[str], str]]) -> str:
     texts = dict(re.findall(r"^## ([\w.]+)\n\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     for name, (own, text) in sections.items():
         rows[name], texts[name] = own, text
-    head = HEAD.format(
-        no_line=NO_LINE, not_taken=NOT_TAKEN, not_used=NOT_USED, implied=IMPLIED, hidden=HIDDEN, otherwise=OTHERWISE
-    )
     table = [
         f"| {' | '.join(COLUMNS)} |",
         "|---|---|---|---|--:|--:|--:|",
         *(row for own in rows.values() for row in own),
     ]
     parts = [f"## {name}\n\n{texts[name].strip()}\n" for name in SOURCES if name in texts]
-    return "\n".join([head, *table, "", *parts])
+    return "\n".join([HEAD, *table, "", *parts])
 
 
 def main() -> None:
@@ -729,7 +764,7 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", type=Path)
     parser.add_argument("--machine", choices=SOURCES, action="append", help="logs; default: all")
     parser.add_argument("--no-lies", action="store_true", help="leave out the tampered copies")
-    parser.add_argument("--lines", type=int, default=20_000, help="lines that walks of a machine try")
+    parser.add_argument("--lines", type=int, help="lines that walks of a machine try behind each run")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument(
         "--list", action="store_true", help="print what is noticed by which log, and what is not, and why"

@@ -64,21 +64,13 @@ UNTOLD: Mapping[Engine, tuple[str, ...]] = {
     # Of the variants of slot_owners that break the lemmas, some are decided in about this time.
     # The three edges of loop_checkpoints are queues, and so are two logs.
     # The lemmas of main_thread are about its own time-out, which some variants exceed.
+    # Nor do they decide the channel in outline, all of whose 102,808 states a search has.
     Engine.DISCOVERY: (
-        *(
-            "baton",
-            "checkpoints",
-            "lifecycle_failover",
-            "loop_checkpoint",
-            "main_thread",
-            "region_slots",
-            "regions",
-            "slot_owners-",
-            "slots",
-        ),
+        *("baton", "checkpoints", "credit_channel-outlined", "lifecycle_failover", "loop_checkpoint", "main_thread"),
+        *("region_slots", "regions", "slot_owners-", "slots"),
     ),
     Engine.PDR: (
-        *("baton", "checkpoints", "loop_checkpoint", "main_thread"),
+        *("baton", "checkpoints", "credit_channel-outlined", "loop_checkpoint", "main_thread"),
         # The bag of segments has 27 kinds at two connections; one connection is decided in the quick tests.
         "reference.three_way_handshake",
         # A fault 8 to 12 steps away in 40,000 to 120,000 states, with queues of records in a loop: PDR, whose frames come
