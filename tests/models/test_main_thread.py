@@ -66,10 +66,12 @@ def test_larger_sizes_hold(size: str, counts: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.long
-def test_safety_is_proved_for_every_size(tmp_path: Path) -> None:
+@pytest.mark.parametrize("variant", [None, "offloaded"], ids=str)
+def test_safety_is_proved_for_every_size(variant: str | None, tmp_path: Path) -> None:
     """For any parallelism, interval and reserve, with a certificate that the verifier accepts."""
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"
     words = ["prove", "main_thread", "--any", "parallelism,interval,reserve", "--certificate", str(certificate)]
+    words += ["--variant", variant] if variant else []
     assert run([*words, "-q", "--json", str(out), "--out", str(tmp_path)]) == 0
     verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
     names = ("no_false_alarm", "no_needless_failover", "deployed_where_registered")

@@ -51,6 +51,9 @@ class MainThread(Model):
         "crashes": (0, None), "hangs": (0, 1),
     }  # fmt: skip
 
+    undisturbed = False
+    """Whether requests and answers never wait; variants change this."""
+
     def setup(self):
         """Units of work, the time-out, and the number of executors that the job needs."""
         self.deployment = self.deployment_work()

@@ -83,6 +83,8 @@ class NoTimeouts(EdgeByEdge, variant="no-timeouts"):
 class HeartbeatThread(EdgeByEdge, variant="heartbeat-thread"):
     """A thread of its own sends requests and receives answers."""
 
+    undisturbed = True
+
     def hears(self, s):
         """Always."""
         return True
@@ -90,6 +92,8 @@ class HeartbeatThread(EdgeByEdge, variant="heartbeat-thread"):
 
 class Offloaded(EdgeByEdge, variant="offloaded"):
     """Another thread makes descriptors and restart sets; the main thread takes the result, if it is still current."""
+
+    undisturbed = True
 
     def is_free(self, s):
         """Also meanwhile."""

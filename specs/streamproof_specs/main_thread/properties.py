@@ -120,11 +120,30 @@ def answers_in_time(m, s):
     )
 
 
+@lemma
+def heard_in_time(m, s):
+    """Where requests and answers never wait, no silence is longer than an interval."""
+    return (
+        not m.undisturbed
+        or s.hung
+        or all(
+            not s.connected[x]
+            or (
+                s.quiet[x] <= m.interval
+                and s.silent[x] <= m.interval
+                and (s.asked[x] or s.quiet[x] <= s.since_request)
+                and (s.asked[x] or s.answered[x] or s.silent[x] <= s.since_request)
+            )
+            for x in range(m.executors)
+        )
+    )
+
+
 SPEC = Spec(
     MainThread,
     properties=(
         no_false_alarm, no_needless_failover, deployed_where_registered, settles, crash_noticed, hang_noticed,
-        connected_while_up, tasks_in_one_place, failovers_counted, requests_in_time, answers_in_time,
+        connected_while_up, tasks_in_one_place, failovers_counted, requests_in_time, answers_in_time, heard_in_time,
     ),
     expected={
         "edge-by-edge": dict.fromkeys(("no_false_alarm", "no_needless_failover", "settles"), "violated"),
