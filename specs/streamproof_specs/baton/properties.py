@@ -244,12 +244,7 @@ SPEC = Spec(
         "unstarted": {**_ENDS_EARLY, "completed_once": "violated", "detects_start": "violated"},
         "two-types": {},
         "literal": _ENDS_EARLY,
-        "literal-two-types": {
-            "nothing_lost": "violated",
-            "no_early_end": "violated",
-            "heads_agree": "violated",
-            **_GETS_STUCK,
-        },
+        "literal-two-types": _ENDS_EARLY,
     },
     variant_parameters={  # the smallest that show what breaks
         "no-alignment": {"topology": "two-returns"},
@@ -282,7 +277,8 @@ SPEC = Spec(
         "second-pass-unchecked": {"topology": "nested-small"},
         "unstarted": {"topology": "self-loop"},
         "literal": {"topology": "nested-small"},
-        "literal-two-types": {"topology": "parallel"},
+        "two-types": {"topology": "nested-small"},
+        "literal-two-types": {"topology": "nested-small"},
     },
     sweeps=every_graph("nothing_lost", "no_early_end", "everybody_terminates", "deadlock"),
 )
