@@ -37,6 +37,7 @@ OPEN: Mapping[Engine, frozenset[str]] = {
             "failover-no-versioning",
             "failover-no-fence",
             "failover-no-topological-order",
+            "credit_flush-credit-before-free",
         }
     ),
     Engine.PDR: frozenset(
@@ -47,6 +48,7 @@ OPEN: Mapping[Engine, frozenset[str]] = {
             "failover-early-release",
             "failover-no-topological-order",
             "credit-credit-before-free",
+            "credit_flush-credit-before-free",
         }
     ),
 }
