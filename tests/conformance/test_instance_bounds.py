@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nonempty import nonempty
 from shares import share
 from small_models import SMALL
 from streamproof.conformance import validate_paths
@@ -75,6 +76,6 @@ def test_a_log_is_not_explained_by_other_rules(tmp_path: Path) -> None:
 
 def test_bounds_are_parameters() -> None:
     """Each is a number, named once."""
-    for model, own in ((m, [n for x, n in BOUNDS if x == m]) for m in DEFAULTS):
+    for model, own in nonempty((m, [n for x, n in BOUNDS if x == m]) for m in DEFAULTS):
         assert {type(DEFAULTS[model][name]) for name in own} == {int}
         assert all(one != other for one, other in pairwise(sorted(own)))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from changed_logs import Records, numbered, records_of, verdicts
+from nonempty import nonempty
 from runtime_processes import run
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import judge
@@ -45,7 +46,7 @@ def without(records: Records, is_gone: Callable[[dict[str, Any]], bool]) -> Reco
 
 def test_a_log_without_events_of_loops_is_inconclusive(tmp_path: Path) -> None:
     """With the head of which nothing is said."""
-    for log in recorded(tmp_path, ["walk", "loop"]):
+    for log in nonempty(recorded(tmp_path, ["walk", "loop"])):
         found = answers(without(read(log), lambda record: record["event"] in LOOPS), tmp_path, CYCLIC)
         assert {answer for answer, _ in found} == {"inconclusive"}
         assert all("the log has no event of the inputs of" in why for _, why in found)
@@ -76,10 +77,10 @@ def _until(records: Records, gone: dict[str, Any], taken: Records) -> Records:
 
 def test_a_writer_that_has_terminated_has_a_finished_partition(tmp_path: Path) -> None:
     """Also if it was deleted at once, because its region was canceled."""
-    for log in recorded(tmp_path, ["sales", "batch-69"]):
+    for log in nonempty(recorded(tmp_path, ["sales", "batch-69"])):
         records = read(log)
         assert {answer for answer, _ in answers(records, tmp_path)} == {"accepted"}
-        for gone in [record for record in records if record["event"] == "partition_finished"]:
+        for gone in nonempty(record for record in records if record["event"] == "partition_finished"):
             found = answers(without(records, lambda record, gone=gone: record is gone), tmp_path)
             dataset = gone["args"]["partition"].partition("/")[0]
             assert any(answer == "rejected" and f"of {dataset} is not finished" in why for answer, why in found)

@@ -81,7 +81,9 @@ class Trouble:
         return self._cluster.run()
 
 
-@pytest.mark.parametrize("name", ["jobmaster", "rm", pytest.param("tm-1", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name", ["jobmaster", *(pytest.param(name, marks=pytest.mark.long) for name in ("rm", "tm-1"))]
+)
 def test_a_process_that_stands_still_is_replaced(name: str, tmp_path: Path) -> None:
     """The job, which waits for that, goes on."""
     waits = f"while n == 50 and not Path({str(tmp_path / 'noticed')!r}).exists():\n            time.sleep(0.02)"
@@ -124,6 +126,7 @@ def test_a_full_disk_ends_the_attempt_and_not_its_process(tmp_path: Path) -> Non
     assert not any("has ended" in text for text in trouble.told)
 
 
+@pytest.mark.long
 def test_a_full_disk_is_the_reason_of_a_failed_job(tmp_path: Path) -> None:
     """With its error."""
     trouble = Trouble(tmp_path, BATCH, restarts=1)
@@ -183,6 +186,7 @@ def test_an_error_of_the_runtime_names_itself(tmp_path: Path, monkeypatch: pytes
     assert outcome.reason.endswith("has ended: exit code 70, LookupError: nothing (given.py:20)")
 
 
+@pytest.mark.long
 def test_a_function_that_ends_its_process_has_its_exit_code_in_the_reason(tmp_path: Path) -> None:
     """And is told at once."""
     ending = SLOW.replace("time.sleep(0.02)", "__import__('os')._exit(9)")
@@ -191,6 +195,7 @@ def test_a_function_that_ends_its_process_has_its_exit_code_in_the_reason(tmp_pa
     assert any("has ended: exit code 9" in text for text in trouble.told)
 
 
+@pytest.mark.long
 def test_too_many_deaths_are_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the error of the last one."""
     monkeypatch.setattr("streamproof_runtime.processes.cluster.DEATHS", 0)
