@@ -4,10 +4,12 @@ cross-checks of such a proof."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from streamproof import interrupts
-from streamproof.any.every_size import COMPARING
+from streamproof.any.array_ranks import has_indices, prove_over_indices
+from streamproof.any.engine import AnySize
+from streamproof.any.every_size import COMPARING, check_proof, stages
 from streamproof.any.instances import SearchedInstances, search_instances
 from streamproof.any.ranking import Ranked, prove_by_ranking
 from streamproof.any.readings import compare_readings
@@ -75,7 +77,10 @@ def prove_ranked(
     with interrupts.unlimited():  # each property has its own limit
         for name in names:
             on_progress(f"looking for a rank of {name}")
-            answers.append(prove_by_ranking(model, name, rank=rank or None, query_limit=query, seconds=limit))
+            if isinstance(model, Parametric) and has_indices(model):
+                answers.append(_over_indices(selection, model, name, rank, query, limit))
+            else:
+                answers.append(prove_by_ranking(model, name, rank=rank or None, query_limit=query, seconds=limit))
         seconds = Seconds(time.perf_counter() - begun, ready, sum(a.seconds for a in answers))
         result = RankedProof(
             tuple(a.finding for a in answers),
@@ -91,3 +96,26 @@ def prove_ranked(
         else:
             result = examined(model, result)
     return within_constraint(result.system, result)
+
+
+def _over_indices(
+    selection: Selection, parametric: Parametric, name: str, rank: str, query_limit: float, seconds: float
+) -> Ranked:
+    """The proof of a property of a model with arrays, or rules with a parameter, whose range is free."""
+
+    def instance(values: Mapping[str, int]) -> System:
+        return selection.target.system(selection.variant, {**selection.given, **values})
+
+    def check(model: Parametric, proof: AnySize) -> None:
+        check_proof(selection, model, proof)
+
+    return prove_over_indices(
+        parametric,
+        name,
+        rank=rank or None,
+        instantiate=instance,
+        stages=stages(selection, parametric),
+        query_limit=query_limit,
+        seconds=seconds,
+        check=check,
+    )

@@ -187,7 +187,7 @@ class _RankAttempt:
             ranks: list[str] = []
             helpful: list[str] = []
             for claim in claims(self.prop.formula):
-                waiting = _waiting(claim)
+                waiting = waiting_for(claim)
                 if waiting is None:
                     return self._open("only leads_to and always(eventually(...)) of conditions on states have a rank")
                 found = self._ranked(*waiting, wanted)
@@ -420,12 +420,12 @@ def _offered(prop: Property) -> bool:
     )
 
 
-def _waiting(claim: Formula) -> tuple[Expr, Expr] | None:
+def waiting_for(claim: Formula) -> tuple[Expr, Expr] | None:
     """`p` and `q` of a claim that `p` leads to `q`; None for any other."""
     match claim:
         case LeadsTo(left, right):
             p, q = _condition(left), _condition(right)
-        case Always(Eventually(right)):
+        case Always(Eventually(right)) | Eventually(right):
             p, q = b.TRUE, _condition(right)
         case _:
             return None

@@ -234,6 +234,18 @@ def written(term: Expr, owner: str = "") -> str:
             return f"{_atom(left, owner)} * {_atom(right, owner)}"
         case e.Not(arg=arg):
             return f"not ({written(arg, owner)})"
+        case e.Select(array=array, index=index):
+            return f"{written(array, owner)}[{written(index)}]"
+        case e.Field(record=record, name=name):
+            return f"{written(record, owner)}.{name}"
+        case e.Ite(cond=cond, then=e.Const(value=1), other=e.Const(value=0)):
+            return f"({written(cond, owner)})"
+        case e.Ite(cond=cond, then=e.Const(value=0), other=e.Const(value=1)):
+            return f"(not {_atom(cond, owner)})"
+        case Total(bound=e.Var(name=name, sort=RangeSort() as sort), body=body):
+            index = name.rstrip("'")
+            here = Substitution({term.bound: var(index, sort)})(body)
+            return f"sum({written(here, owner)} for {index})"
         case _:
             return repr(term)
 

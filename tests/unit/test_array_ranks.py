@@ -1,0 +1,290 @@
+"""Ranking functions over arrays of any length: what is proved, what stays open, and random models against a search."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from random_arrays import random_array_model
+from streamproof import (
+    WEAK,
+    Array,
+    Bool,
+    Enum,
+    Model,
+    Range,
+    Spec,
+    State,
+    UsageError,
+    action,
+    always,
+    eventually,
+    leads_to,
+    require,
+    temporal,
+)
+from streamproof.any.array_ranks import prove_over_indices
+from streamproof.any.ranking import Ranked
+from streamproof.cli.verbs import run
+from streamproof.explicit.exploration import explore
+from streamproof.model_registry import find
+from streamproof.system import Verdict
+from streamproof.transform.unbounded import Parametric
+
+
+class Drain(Model):
+    """Each channel has records to send, and a wire from which they are consumed."""
+
+    n: int = 2
+    limits: ClassVar = {"n": (1, None)}
+
+    def state(self):
+        """Everything is to be sent."""
+        return State(
+            left=Array(self.n, Range(0, 3, init=3)), wire=Array(self.n, Range(0, 3)), used=Array(self.n, Bool())
+        )
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def send(self, s, i):
+        """A record goes."""
+        require(s.left[i] > 0 and s.wire[i] < 3)
+        s.left[i] -= 1
+        s.wire[i] += 1
+        s.used[i] = True
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def consume(self, s, i):
+        """A record comes."""
+        require(s.wire[i] > 0)
+        s.wire[i] -= 1
+
+    @temporal
+    def drained(self, s):
+        """In the end nothing is left."""
+        return eventually(all(s.left[i] == 0 and s.wire[i] == 0 for i in range(self.n)))
+
+    @temporal
+    def used_up(self, s):
+        """Whatever is on a wire is consumed."""
+        return leads_to(any(s.left[i] > 0 for i in range(self.n)), all(s.wire[i] == 0 for i in range(self.n)))
+
+    @temporal
+    def empties_again(self, s):
+        """Again and again nothing is on a wire."""
+        return always(eventually(all(s.wire[i] == 0 for i in range(self.n))))
+
+
+class Unfair(Drain, variant="unfair"):
+    """Nobody has to consume."""
+
+    @action(i=lambda m: range(m.n))
+    def consume(self, s, i):
+        """As in the machine."""
+        require(s.wire[i] > 0)
+        s.wire[i] -= 1
+
+
+class Refilled(Drain, variant="refilled"):
+    """A channel may get another record."""
+
+    @action(i=lambda m: range(m.n))
+    def refill(self, s, i):
+        """As often as there is room."""
+        require(s.left[i] < 3)
+        s.left[i] += 1
+
+
+class FirstOnly(Drain, variant="first-only"):
+    """Only the first channel is served."""
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def consume(self, s, i):
+        """As in the machine, for the first channel."""
+        require(s.wire[i] > 0 and i == 0)
+        s.wire[i] -= 1
+
+
+class Blocked(Drain, variant="blocked"):
+    """A channel can be blocked and unblocked for ever, so weak fairness does not guarantee that it is served."""
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def consume(self, s, i):
+        """As in the machine, while the channel is not blocked."""
+        require(s.wire[i] > 0 and s.used[i])
+        s.wire[i] -= 1
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def block(self, s, i):
+        """The channel is blocked, or not any longer."""
+        s.used[i] = not s.used[i]
+
+
+def proof(model: type[Model], name: str, rank: str | None = None) -> Ranked:
+    """The attempt for every `n`."""
+    spec = Spec(model)
+    parametric = spec.endless(["n"])
+    assert isinstance(parametric, Parametric)
+    return prove_over_indices(
+        parametric,
+        name,
+        rank=rank,
+        instantiate=lambda values: spec.system(**values),
+        stages=(),
+        query_limit=10.0,
+        seconds=60.0,
+    )
+
+
+@pytest.mark.parametrize("name", ["drained", "used_up", "empties_again"])
+def test_a_rank_is_found_and_proved(name: str) -> None:
+    """Sums over all channels; the helpful steps are instances, not actions."""
+    found = proof(Drain, name)
+    assert found.finding.verdict is Verdict.HOLDS, found.finding.because
+    assert set(found.helpful) <= {"send(i)", "consume(i)"}
+    for n in (1, 2):
+        assert explore(Spec(Drain).system(n=n)).finding(name).verdict is Verdict.HOLDS
+
+
+def test_the_rank_of_a_drain() -> None:
+    """The smallest weights: each record is sent and then consumed."""
+    found = proof(Drain, "drained")
+    assert found.rank == "2 * sum(left[c] for c) + sum(wire[c] for c)"
+    assert found.helpful == ("send(i)", "consume(i)")
+
+
+@pytest.mark.parametrize("variant", ["unfair", "refilled", "first-only", "blocked"])
+def test_what_is_false_stays_open(variant: str) -> None:
+    """The explicit engine refutes it at one or two channels; no rank is proved, whether it is given or not."""
+    model = Drain.variants[variant]
+    assert Verdict.VIOLATED in {explore(Spec(model).system(n=n)).finding("drained").verdict for n in (1, 2)}
+    for rank in (None, "sum(2*left[i] + wire[i] for i in range(n))"):
+        assert proof(model, "drained", rank).finding.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_given_rank() -> None:
+    """The right one proves it; one that a step does not decrease does not, and the answer says so."""
+    assert proof(Drain, "drained", "sum(2*left[i] + s.wire[i] for i in range(n))").finding.verdict is Verdict.HOLDS
+    wrong = proof(Drain, "drained", "sum(left[i] + wire[i] for i in range(n))")
+    assert wrong.finding.verdict is Verdict.INCONCLUSIVE
+    negative = proof(Drain, "drained", "sum(2*left[i] + wire[i] for i in range(n)) - 9")
+    assert negative.finding.verdict is Verdict.INCONCLUSIVE
+    assert "the rank is not negative" in negative.finding.because
+
+
+@pytest.mark.parametrize(
+    "rank",
+    [
+        "left",
+        "left[0",
+        "sum(left[i] for i in left)",
+        "sum(left[i] for i in range(n) if i)",
+        "nobody",
+        "max(left[0], 1)",
+    ],
+)
+def test_what_is_no_rank_is_refused(rank: str) -> None:
+    """With the part that is not supported."""
+    with pytest.raises(UsageError, match=r"not supported in a rank|is not an expression"):
+        proof(Drain, "drained", rank)
+
+
+class Stages(Model):
+    """Each place goes through stages, and a rule may be enabled without changing anything."""
+
+    n: int = 2
+    limits: ClassVar = {"n": (1, None)}
+
+    def state(self):
+        """All are new."""
+        return State(stage=Array(self.n, Enum("NEW", "AT_WORK", "DONE")), seen=Array(self.n, Bool()))
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def begin(self, s, i):
+        """A new one begins."""
+        require(s.stage[i] == "NEW")
+        s.stage[i] = "AT_WORK"
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def end(self, s, i):
+        """It ends."""
+        require(s.stage[i] == "AT_WORK")
+        s.stage[i] = "DONE"
+
+    @action(i=lambda m: range(m.n), fairness=WEAK)
+    def look(self, s, i):
+        """It is seen, perhaps again."""
+        require(s.stage[i] == "DONE")
+        s.seen[i] = True
+
+    @temporal
+    def all_seen(self, s):
+        """Everyone is seen."""
+        return eventually(all(s.seen[i] for i in range(self.n)))
+
+
+def test_values_of_enums_and_idle_steps() -> None:
+    """Indicators of values have weights of their own, and a step that changes nothing helps nobody."""
+    found = proof(Stages, "all_seen")
+    assert found.finding.verdict is Verdict.HOLDS, found.finding.because
+    assert set(found.helpful) == {"begin(i)", "end(i)", "look(i)"}
+
+
+CONSUMED = ("prove", "credit", "--property", "consumed", "--rank", "", "--timeout", "300", "-q")
+
+
+@pytest.mark.long
+def test_credit_is_consumed_for_any_number_of_buffers() -> None:
+    """Flow control: everything produced is read, for every depth and any exclusive and floating buffers."""
+    assert run([*CONSUMED, "--any", "exclusive,floating,depth"]) == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variant", ["lost-announcement", "zero-exclusive"])
+def test_broken_flow_control_is_not_proved(variant: str) -> None:
+    """Variants that violate the property at the default size."""
+    assert find("credit").spec.expectation(variant, "consumed") == "violated"
+    assert run([*CONSUMED, "--any", "depth", "--variant", variant]) == 160
+
+
+def agreement(seeds: range, folder: Path) -> Counter[tuple[str, bool]]:
+    """Random models: what is proved for every size holds at the sizes that the explicit engine searches."""
+    seen: Counter[tuple[str, bool]] = Counter()
+    for seed in seeds:
+        name = f"rows_{seed}"
+        file = folder / f"{name}.py"
+        file.write_text(random_array_model(seed), encoding="utf-8")
+        place = importlib.util.spec_from_file_location(name, file)
+        assert place is not None
+        assert place.loader is not None
+        module = importlib.util.module_from_spec(place)
+        sys.modules[name] = module
+        try:
+            place.loader.exec_module(module)
+            found = proof(module.Rows, "reached").finding
+            true = all(
+                explore(Spec(module.Rows).system(n=n)).finding("reached").verdict is Verdict.HOLDS for n in (1, 2, 3)
+            )
+        finally:
+            del sys.modules[name]
+        assert true or found.verdict is Verdict.INCONCLUSIVE, f"{file}: {found.because}"
+        seen[found.verdict.value, true] += 1
+    return seen
+
+
+def test_proofs_of_random_models_are_true(tmp_path: Path) -> None:
+    """Most of what is true at small sizes is proved, and nothing that is not."""
+    seen = agreement(range(30), tmp_path)
+    assert seen["holds", True] > 5
+    assert seen["inconclusive", False] > 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(1_000, 3_000, 100))
+def test_proofs_of_many_random_models_are_true(start: int, tmp_path: Path) -> None:
+    """The same for 2,000 models."""
+    assert agreement(range(start, start + 100), tmp_path)["holds", True] > 20
