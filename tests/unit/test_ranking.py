@@ -168,7 +168,7 @@ class Countdown(Model):
     @temporal
     def other(self, s: Any) -> Any:
         """Of another form."""
-        return eventually(s.n == 0)
+        return eventually(always(s.n == 0))
 
 
 def test_integers_without_bounds() -> None:
