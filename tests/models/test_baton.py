@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model_verdicts import established
+from nonempty import nonempty
 from shares import share
 from streamproof import ModelError, UsageError
 from streamproof.base.options import SearchOptions
@@ -12,6 +13,7 @@ from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
 from streamproof_models.baton.detection import Detection
 from streamproof_models.baton.machine import Routes
+from streamproof_models.scopes.enumeration import Bounds, scoped_graphs
 from streamproof_models.scopes.topologies import NAMED, topology
 from streamproof_specs.baton.properties import SPEC
 
@@ -205,6 +207,17 @@ def test_the_text_holds_where_loops_have_one_head_and_none_inside(variant: str, 
     result = explore(SPEC.system(variant, topology=name, work=work))
     assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
     assert result.counts.distinct == SIDE_BY_SIDE[variant, work][name]
+
+
+@pytest.mark.parametrize(("variant", "states"), [("literal", 663), ("literal-two-types", 1444)])
+def test_the_text_holds_on_every_small_graph_without_nested_loops(variant: str, states: int) -> None:
+    """Up to three operators, of one subtask each; the page has the sweep up to four."""
+    found = 0
+    for graph in nonempty(g for g in scoped_graphs(Bounds(3, depth=1)) if g.edges):
+        result = explore(SPEC.system(variant, topology=str(graph)), SearchOptions(properties=SAFETY))
+        assert {f.verdict for f in result.findings} == {Verdict.HOLDS}, graph
+        found += result.counts.distinct
+    assert found == states
 
 
 @pytest.mark.parametrize(
