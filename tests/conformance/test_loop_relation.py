@@ -131,6 +131,7 @@ def test_larger_loops_are_sequences_too(policy: str, feedback: str) -> None:
         assert is_complete(cyclic, head_of(cyclic)), more
 
 
+@pytest.mark.long
 def test_a_loop_with_another_policy_is_none() -> None:
     """A head with one policy does not follow loops with another one, but for the two that differ in what is on disk."""
     weaker = ("feedback-first", "feedback-first-in-memory")

@@ -124,6 +124,7 @@ def test_every_step_is_one_of_the_variant() -> None:
     assert result.counts.distinct == 38_112
 
 
+@pytest.mark.long
 def test_steps_are_steps_of_the_model() -> None:
     """In every reachable state, but for those that are listed."""
     found = compared(FINE)
