@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 Entry: TypeAlias = tuple[str, str, str, Mapping[str, Any], Mapping[str, Any], Mapping[str, int]]
 """Trace, process, event, arguments, state, clock."""
 
-_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_encode = json.JSONEncoder(ensure_ascii=True, check_circular=False, separators=(",", ":")).encode
 
 
 class Numbering:
@@ -57,8 +57,8 @@ def digest(entries: Iterable[Entry]) -> str:
 
 
 class EventWriter:
-    """Writes events to a new file, one system call each: a killed process loses at most the event that it is writing, and
-    those that were kept since the last one."""
+    """Writes events to a new file. A killed process loses at most the event that it is writing, and those that were kept
+    since the last one, after which nothing has left it."""
 
     def __init__(self, path: Path) -> None:
         """Raises `OSError`, also if there is a file."""

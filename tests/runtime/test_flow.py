@@ -21,8 +21,9 @@ from streamproof_runtime.processes.file_partitions import FileSpill
 from streamproof_runtime.simulator.simulation import WINDOWS, Simulation
 from streamproof_runtime.slots.slot_events import SlotEvents
 from streamproof_runtime.subtasks.batons import Baton
-from streamproof_runtime.subtasks.buffers import BYTES, RECORDS, packed
+from streamproof_runtime.subtasks.buffers import BYTES, RECORDS
 from streamproof_runtime.subtasks.flow import BUFFERS, Gate, Outputs
+from streamproof_runtime.subtasks.output_buffers import OutputBuffers
 from streamproof_runtime.subtasks.spilling import MemorySpill, Spill, SpillingQueue
 from streamproof_runtime.subtasks.subtask import Item, Subtask, TaskPlan
 from streamproof_runtime.subtasks.termination import BatonSubtask
@@ -191,7 +192,7 @@ def test_buffers_are_bounded_in_bytes() -> None:
             (draw.choice("cd"), draw.choice((0, 0, 1)), "x" * draw.choice((1, 10_000, 50_000)))
             for _ in range(draw.randrange(150))
         ]
-        made = packed(outputs, RECORDS)
+        made = OutputBuffers(RECORDS).add((c, side, [value]) for c, side, value in outputs)
         for channel in "cd":
             sent = [(side, value) for c, side, values in made if c == channel for value in values]
             assert sent == [(side, value) for c, side, value in outputs if c == channel]

@@ -54,11 +54,15 @@ def test_records_keep_their_order_and_are_held_until_they_have_left(timeout: flo
         held = 0
         for number in range(30):
             outputs = [
-                (draw.choice("cd"), draw.choice((0, 0, 1)), (number, "x" * draw.choice((1, 20_000))))
+                (
+                    draw.choice("cd"),
+                    draw.choice((0, 0, 1)),
+                    [(number, "x" * draw.choice((1, 20_000))) for _ in range(draw.randrange(4))],
+                )
                 for _ in range(draw.randrange(6))
             ]
-            for channel, side, value in outputs:
-                added[channel].append((side, value))
+            for channel, side, values in outputs:
+                added[channel] += [(side, value) for value in values]
             leaving = buffers.add(outputs)
             buffers.processed()
             if draw.random() < 0.2:

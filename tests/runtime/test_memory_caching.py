@@ -63,24 +63,24 @@ def test_what_has_been_read_makes_room() -> None:
     """What was read longest ago first; what has not been read is never discarded, and is too much at some point."""
     for store in (MemoryPartitions(5), FilePartitions()):
         cache = CachedPartitions(store, {"a>b"})
-        store.room = 5 * store.packed([1])[1]
+        store.room = 5 * store.packed([[1]])[1]
         one, two, three = (("a>b", 0, number) for number in range(3))
         for key in (one, two, three):
             cache.create(key)
-            cache.append(key, [1])
+            cache.append(key, [[1]])
         assert (cache.settle(), cache.is_full) == ([], False)
         cache.consumed(two)
         cache.consumed(one)
         records, number = cache.open(one)
         assert (number, [*records]) == (1, [[1]])
         for _ in range(3):
-            cache.append(three, [1])
+            cache.append(three, [[1]])
         assert (cache.settle(), cache.is_full) == ([two], False)
         with pytest.raises(Missing, match="partition 1 of a>b"):
             cache.open(two)
-        cache.append(three, [1])
+        cache.append(three, [[1]])
         assert cache.settle() == [one]
-        cache.append(three, [1])
+        cache.append(three, [[1]])
         assert (cache.settle(), cache.is_full) == ([], True)
         with pytest.raises(MemoryFull, match=r"results of a for b do not fit.*make it caching\(\)"):
             cache.expect_room(three)
@@ -94,7 +94,7 @@ def test_other_partitions_are_in_the_store() -> None:
     for dataset in ("a>b", "b>c"):
         key = dataset, 3, 0
         cache.create(key)
-        cache.append(key, [1, 2])
+        cache.append(key, [[1, 2]])
         next(cache.open(key)[0]).append(3)
         assert [*cache.open(key)[0]] == [[1, 2]]
         assert (cache.size > 0) is (dataset == "a>b")

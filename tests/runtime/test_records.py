@@ -11,7 +11,8 @@ from runtime_processes import run
 from streamproof_runtime.command import Simulated
 from streamproof_runtime.errors import Unsendable
 from streamproof_runtime.jobs.records import MOST, expected_size, own, size
-from streamproof_runtime.subtasks.buffers import BYTES, packed
+from streamproof_runtime.subtasks.buffers import BYTES
+from streamproof_runtime.subtasks.output_buffers import OutputBuffers
 
 JOB = """
 from decimal import Decimal
@@ -117,7 +118,7 @@ def job():
         context.state["sum"] = context.state.get("sum", {zero}) + n
         return [int(context.state["sum"])]
 
-    made.source("numbers", range(3000)).rebalance().process("count", count).collect("shown")
+    made.source("numbers", range({number})).rebalance().process("count", count).collect("shown")
     return made
 """
 
@@ -125,13 +126,13 @@ def job():
 @pytest.mark.parametrize("way", ["simulated", pytest.param("three", marks=pytest.mark.long)])
 def test_a_state_in_a_checkpoint_is_what_a_record_may_be(way: str, tmp_path: Path) -> None:
     """Without checkpoints it is of any kind."""
-    path = tmp_path / "given.py"
-    path.write_text(STATE.format(zero="Decimal(0)"))
+    path, number = tmp_path / "given.py", 3_000 if way == "simulated" else 200_000
+    path.write_text(STATE.format(zero="Decimal(0)", number=number))
     assert outcome(path, way)[0] == ""
     wrong, _ = outcome(path, way, checkpoints=0.01 if way == "simulated" else 1)
     assert wrong.startswith("count: a record has a value of type Decimal")
     assert wrong.endswith(" (given.py:8)")
-    path.write_text(STATE.format(zero="0"))
+    path.write_text(STATE.format(zero="0", number=number))
     assert outcome(path, way, checkpoints=0.01 if way == "simulated" else 1)[0] == ""
 
 
@@ -184,7 +185,7 @@ def test_sizes_count_what_is_inside() -> None:
     ):
         assert size(value) >= least
         assert size(own(value)) == size(value)
-    made = packed((("c", 0, 1 << (8 * BYTES)) for _ in range(5)), 512)
+    made = OutputBuffers(512).add([("c", 0, [1 << (8 * BYTES)] * 5)])
     assert [len(values) for _, _, values in made] == [1] * 5
     with pytest.raises(Unsendable, match="up to 67,108,864 can be sent"):
         expected_size([b"x" * (MOST // 2)] * 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -45,17 +45,21 @@ class Operation:
     context: Context
     states: dict[Any, dict[str, Any]] = field(default_factory=dict)
 
-    def process(self, side: int, record: Any) -> Iterable[Any]:
-        """The outputs for a record of input `side`."""
+    def outputs(self, side: int, records: list[Any]) -> Iterator[Any]:
+        """The outputs for records of input `side`, in order."""
         function, key = self.inputs[side]
-        context = self.context
-        context.key = None if key is None else key(record)
-        context.state = self.states.setdefault(context.key, {})
-        outputs = function(context, record)
-        if not hasattr(outputs, "__iter__") and not hasattr(outputs, "__getitem__"):
-            place = line_of(function)
-            raise TypeError(f"a function{place and f' ({place})'} returned {outputs!r}, not an iterable of records")
-        return outputs
+        context, states = self.context, self.states
+        for record in records:
+            context.key = found = None if key is None else key(record)
+            if found not in states:
+                states[found] = {}
+            context.state = states[found]
+            outputs = function(context, record)
+            kind = type(outputs)
+            if not (kind is list or kind is tuple or hasattr(outputs, "__iter__") or hasattr(outputs, "__getitem__")):
+                place = line_of(function)
+                raise TypeError(f"a function{place and f' ({place})'} returned {outputs!r}, not an iterable of records")
+            yield from outputs
 
 
 def key_text(key: Any) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import marshal
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from streamproof_runtime.errors import Unsendable
@@ -19,6 +20,8 @@ DEEPEST = 250
 """Largest number of containers inside each other. Each may take two of the 511 levels that msgpack has."""
 MOST = 1 << 26
 """Largest size of a record in bytes, as `size` counts."""
+FORM = 2
+"""The form of `marshal` in which records travel and are stored: the last one without references between them."""
 FORMS = "records are numbers, text, bytes, and tuples, lists, sets and dictionaries of them"
 _PLAIN = frozenset({int, str, float, bool, bytes, type(None)})
 _CONTAINERS: dict[type, Callable[[Any], Any]] = {kind: kind for kind in (tuple, list, set, frozenset)}
@@ -47,6 +50,45 @@ def own(record: Any, room: int = DEEPEST) -> Any:
     if _PLAIN.issuperset(map(type, record)):
         return record if kind is tuple else made(record)
     return made([own(part, room - 1) for part in record])
+
+
+def are_flat(records: list[Any]) -> bool:
+    """Whether all records are plain values, or all tuples of plain values: nothing in them can change."""
+    kinds = {*map(type, records)}
+    return kinds <= _PLAIN or (kinds == {tuple} and _PLAIN.issuperset(map(type, chain.from_iterable(records))))
+
+
+def owned(records: Iterable[Any], copy: Callable[[Any], Any] = own) -> list[Any]:
+    """A copy of each record as soon as it is made, for one receiver alone; a list without anything that can change is not
+    copied. Raises `Unsendable`."""
+    if isinstance(records, list) and are_flat(records):
+        return records
+    plain, of_plain = _PLAIN, _PLAIN.issuperset
+    return [
+        record if (kind := type(record)) in plain or (kind is tuple and of_plain(map(type, record))) else copy(record)
+        for record in records
+    ]
+
+
+def total_size(records: list[Any], depth: int = DEEPEST) -> int:
+    """The sum of the sizes of records."""
+    parts, kinds, found = records, {*map(type, records)}, 0
+    if kinds == {tuple}:
+        parts, found = [*chain.from_iterable(records)], 8 * len(records)
+        kinds = {*map(type, parts)}
+    if not kinds <= _PLAIN:
+        return sum([size(record, depth) for record in records])
+    found += 8 * len(parts)
+    if str in kinds:
+        texts = "".join([part for part in parts if type(part) is str])
+        found += len(texts) if texts.isascii() else len(texts.encode("utf-8", "surrogatepass"))
+    if bytes in kinds:
+        found += sum([len(part) for part in parts if type(part) is bytes])
+    if int in kinds:
+        numbers = parts if len(kinds) == 1 else [part for part in parts if type(part) is int]
+        if max(numbers) >> 63 > 0 or -min(numbers) >> 63 > 0:
+            found += sum([number.bit_length() // 64 * 16 for number in numbers])
+    return found
 
 
 def size(value: Any, depth: int = DEEPEST) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO, Any
 
-from streamproof_runtime.processes.wire import Frames, frame
+from streamproof_runtime.processes.wire import Frames, frame, packed, packed_item
 from streamproof_runtime.subtasks.spilling import IN_MEMORY, SpillingQueue
 from streamproof_runtime.taskexecutor.partitions import Key, Missing
 
@@ -28,23 +28,24 @@ class FilePartitions:
         """An empty file."""
         self._files[key], self._counts[key] = tempfile.TemporaryFile(), 0  # noqa: SIM115  (kept open)
 
-    def append(self, key: Key, record: Any) -> None:
-        """One more record."""
-        self._files[key].write(frame(record))
-        self._counts[key] += 1
+    def append(self, key: Key, records: list[Any]) -> None:
+        """More records."""
+        self._files[key].write(frame(packed(records)))
+        self._counts[key] += len(records)
 
     def finish(self, key: Key) -> None:
         """What was appended is in the file."""
         self._files[key].flush()
 
-    def packed(self, record: Any) -> tuple[bytes, int]:
+    def packed(self, records: list[Any]) -> tuple[bytes, int]:
         """As a frame."""
-        data = frame(record)
+        data = frame(packed(records))
         return data, len(data)
 
-    def unpacked(self, packed: bytes) -> Any:
-        """Another value at each reading, which its reader may change."""
-        return next(Frames().feed(packed))
+    def unpacked(self, packed: bytes) -> list[Any]:
+        """Other values at each reading, which their reader may change."""
+        found: list[Any] = next(Frames().feed(packed))
+        return found
 
     def open(self, key: Key) -> tuple[Iterator[Any], int]:
         """The records, read piece by piece."""
@@ -60,7 +61,8 @@ class FilePartitions:
             if not data:
                 return
             at += len(data)
-            yield from list(frames.feed(data))
+            for records in list(frames.feed(data)):
+                yield from records
 
     def release(self, dataset: str, attempt: int) -> list[Key]:
         """Closes the files of an attempt."""
@@ -103,8 +105,7 @@ class FileSpill:
         """Appends an item."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  (kept open)
-        kind, clock, *rest = item
-        data = frame([kind, dict(clock), *rest])
+        data = frame(packed_item(item))
         self._file.seek(self._end)
         self._end += len(data)
         while data:

@@ -192,6 +192,7 @@ class RealExecutor:
                             self._ready.append(subtask)
                     else:
                         self._queued.discard(subtask.name)
+                self._flush()
                 await asyncio.sleep(0)
 
     def woken(self, subtask: Subtask) -> None:
@@ -227,11 +228,9 @@ class RealExecutor:
         def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
             if self._log is not None:
                 self._log.keep((trace, process, event, args, state, clock))
-            if not clock:
-                return  # of a channel: it is written with the next event, or before anything leaves
-            self._flush()
-            self._events += 1
-            if self._events == self._kill_after:
+            self._events += bool(clock)  # without one it is of a channel
+            if clock and self._events == self._kill_after:
+                self._flush()
                 os.kill(os.getpid(), signal.SIGKILL)
 
         made = self._type(plan, log, _chosen, self._records, self._timeout)
@@ -239,7 +238,7 @@ class RealExecutor:
         return made
 
     def event(self, event: str, args: Mapping[str, Any]) -> None:
-        """An event of the TaskExecutor itself, written before anything leaves."""
+        """An event of the TaskExecutor itself."""
         if self._log is not None:
             self._log.keep((self.job.name, f"{self.name}.{self.incarnation}", event, args, {}, {}))
 
@@ -249,6 +248,7 @@ class RealExecutor:
         os._exit(DISMISSED)
 
     def _flush(self) -> None:
+        """Writes events: before anything leaves, and after each slice of steps."""
         if self._log is not None:
             try:
                 self._log.flush()
@@ -289,7 +289,7 @@ class RealExecutor:
         asyncio.get_running_loop().call_later(delay / 1e9, self.machine.table.on_timer, timer, number)
 
     def _record(self, process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-        """An event of the slot protocol is written with the next one, or before anything leaves."""
+        """An event of the slot protocol."""
         if self._log is not None:
             self._log.keep((self._slot_trace, process, event, args, state, {}))
 

@@ -1,20 +1,23 @@
 """The form of messages between processes: msgpack in frames, each behind its length in four bytes.
 
 A message is of any size: all of its frames but the last one are marked. What a record may be, `jobs.records` says. A tuple
-stays a tuple and a list a list. Nothing that arrives is executed or imported.
+stays a tuple and a list a list. The records of a buffer are packed together, by `marshal`, as plain data without references.
+Nothing that arrives is executed or imported.
 """
 
 from __future__ import annotations
 
+import marshal
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from streamproof_runtime.errors import RuntimeFailure, Unsendable
-from streamproof_runtime.jobs.records import FORMS, other_type
+from streamproof_runtime.jobs.records import FORM, FORMS, other_type
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import DATA, Message
 from streamproof_runtime.subtasks.batons import Baton
+from streamproof_runtime.subtasks.subtask import RECORD
 
 try:
     import msgpack
@@ -31,7 +34,7 @@ _LENGTH = struct.Struct(">I")
 _KINDS: dict[int, type] = {1: tuple, 2: set, 3: frozenset}
 """The containers that are lists for msgpack; their first element is an empty extension with this code."""
 _CODES = {kind: code for code, kind in _KINDS.items()}
-_INT, _BATON = 4, 5
+_INT, _BATON, _RECORDS = 4, 5, 6
 
 
 def _extended(value: Any) -> Any:
@@ -54,7 +57,16 @@ def _restored(code: int, data: bytes) -> Any:
     if code == _BATON:
         loops, inner, turns = _unpack(data)
         return Baton(Scope(tuple(loops)), tuple(inner), tuple(turns))
+    if code == _RECORDS:
+        return _loaded(data)
     raise ValueError(f"extension {code} is not known")
+
+
+def _loaded(data: bytes) -> Any:
+    try:
+        return marshal.loads(data)
+    except (EOFError, TypeError) as error:
+        raise ValueError(str(error)) from error
 
 
 def _listed(values: list[Any]) -> Any:
@@ -86,12 +98,24 @@ def frame(value: Any) -> bytes:
     return b"".join(piece for pair in zip(heads, parts, strict=True) for piece in pair)
 
 
+def packed(records: list[Any]) -> Any:
+    """The records of a buffer, for a frame, in which they are a list again."""
+    return msgpack.ExtType(_RECORDS, marshal.dumps(records, FORM))
+
+
+def packed_item(item: Sequence[Any]) -> list[Any]:
+    """An item of a channel, for a frame."""
+    kind, clock, *rest = item
+    if kind == RECORD:
+        rest[1] = packed(rest[1])
+    return [kind, dict(clock), *rest]
+
+
 def message_frame(message: Message) -> bytes:
     """A message as a frame; raises as `frame`."""
     if message[0] == DATA:
         *head, item, backlog = message
-        _, clock, *rest = item
-        return frame([*head, [item[0], dict(clock), *rest], backlog])
+        return frame([*head, packed_item(item), backlog])
     return frame([dict(part) if isinstance(part, Mapping) else part for part in message])
 
 

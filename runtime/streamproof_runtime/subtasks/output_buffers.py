@@ -11,28 +11,42 @@ For the protocols a subtask holds a buffer until the last output buffer with rec
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from streamproof_runtime.jobs.records import expected_size
-from streamproof_runtime.subtasks.buffers import BYTES, Output, packed
+from streamproof_runtime.jobs.records import expected_size, total_size
+from streamproof_runtime.subtasks.buffers import BYTES, Output
 
 NEVER = -1
 """The timeout of a buffer that leaves only when it is full, or before an event."""
 TIMEOUT, EVENT = "timeout", "event"
 """Why buffers that are not full leave."""
 
-Buffer = tuple[str, int, list[Any]]
-"""A channel, an input of its receiver, and records."""
-
 
 @dataclass(slots=True)
 class _Open:
+    channel: str
     side: int
-    values: list[Any]
-    size: int
     since: int
     """The number of the buffer that was processed when the first record came."""
+    values: list[Any] = field(default_factory=list)
+    size: int = 0
+
+    def fill(self, values: list[Any], start: int, records: int) -> int:
+        """Adds values from `start` on until the buffer is full; returns where the rest begins. Raises `Unsendable` for a
+        record that is too large."""
+        part = values[start : start + records - len(self.values)]
+        added = total_size(part)
+        if self.size + added >= BYTES:
+            added = 0
+            for number, value in enumerate(part, 1):
+                added += expected_size(value)
+                if self.size + added >= BYTES:
+                    part = part[:number]
+                    break
+        self.values += part
+        self.size += added
+        return start + len(part)
 
 
 class OutputBuffers:
@@ -54,9 +68,28 @@ class OutputBuffers:
         """Buffers that have been processed, and have or had records in a buffer that has not left."""
         return self._processed - self._done
 
-    def add(self, outputs: Iterable[Output]) -> list[Buffer]:
-        """Fills buffers; returns those that leave now. Raises `Unsendable` for a record that is too large."""
-        return self._filled(outputs) if self.stay else packed(outputs, self.records)
+    def add(self, outputs: Iterable[Output]) -> list[Output]:
+        """Fills buffers, each of one input of the receiver; a channel keeps its order. Returns those that leave now. Raises
+        `Unsendable` for a record that is too large."""
+        leaving: list[_Open] = []
+        for channel, side, values in outputs:
+            at = 0
+            while at < len(values):
+                found = self._open.get(channel)
+                if found is None or found.side != side:
+                    if found is not None and self.stay:
+                        leaving.append(found)
+                    found = self._open[channel] = _Open(channel, side, self._processed)
+                    if not self.stay:
+                        leaving.append(found)
+                at = found.fill(values, at, self.records)
+                if len(found.values) >= self.records or found.size >= BYTES:
+                    del self._open[channel]
+                    if self.stay:
+                        leaving.append(found)
+        if not self.stay:
+            self._open.clear()
+        return [(found.channel, found.side, found.values) for found in leaving]
 
     def processed(self) -> None:
         """A buffer has been processed: all its outputs have been added."""
@@ -68,24 +101,8 @@ class OutputBuffers:
         before, self._done = self._done, least
         return least - before
 
-    def flush(self) -> list[Buffer]:
+    def flush(self) -> list[Output]:
         """All buffers leave."""
         left = [(channel, found.side, found.values) for channel, found in self._open.items()]
         self._open.clear()
         return left
-
-    def _filled(self, outputs: Iterable[Output]) -> list[Buffer]:
-        leaving: list[Buffer] = []
-        for channel, side, value in outputs:
-            found = self._open.get(channel)
-            if found is not None and found.side != side:
-                leaving.append((channel, found.side, found.values))
-                found = None
-            if found is None:
-                found = self._open[channel] = _Open(side, [], 0, self._processed)
-            found.values.append(value)
-            found.size += expected_size(value)
-            if len(found.values) >= self.records or found.size >= BYTES:
-                leaving.append((channel, side, found.values))
-                del self._open[channel]
-        return leaving

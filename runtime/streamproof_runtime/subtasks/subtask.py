@@ -6,7 +6,6 @@ it has sent. A subtask *holds* a buffer between receiving it and sending on its 
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -14,17 +13,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
-from streamproof_runtime.errors import CannotStore, Unsendable
-from streamproof_runtime.jobs.functions import Context, Operation, copied, key_text, line_of
+from streamproof_runtime.errors import CannotStore
+from streamproof_runtime.jobs.functions import Context, Operation, line_of
 from streamproof_runtime.jobs.graph import ExecutionGraph
-from streamproof_runtime.jobs.operators import Edge, Exchange, Operator, Pipe
-from streamproof_runtime.jobs.records import content, own, size
+from streamproof_runtime.jobs.operators import Edge, Operator
+from streamproof_runtime.jobs.records import content, total_size
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.subtasks.barriers import Alignment, Snapshot, state_of
 from streamproof_runtime.subtasks.batons import Itinerary, itineraries
 from streamproof_runtime.subtasks.buffers import BYTES, PIECE, Output
 from streamproof_runtime.subtasks.loop_heads import LoopHead
-from streamproof_runtime.subtasks.output_buffers import EVENT, Buffer, OutputBuffers
+from streamproof_runtime.subtasks.output_buffers import EVENT, OutputBuffers
+from streamproof_runtime.subtasks.routing import Router
 from streamproof_runtime.subtasks.spilling import SpillingQueue
 
 RECORD, END, BATON, BARRIER = 0, 1, 2, 3
@@ -143,10 +143,8 @@ class Subtask:
             own = operator.items[plan.number :: operator.parallelism]
             self.items, self.left = iter(own), len(own)
         self.operation = Operation(operator.inputs, Context(choose, plan.number))
-        self._maker: object = None
-        """The chained function whose outputs are none, or no records."""
-        self._turn: dict[int, int] = {}
         self._piece = PIECE if self.unfinished.records > PIECE else 1
+        self.router = Router(plan.routes, plan.number, together=self._piece > 1)
         self._done = 0
         """Records of the buffer held longest that the user function has had."""
         self._made: list[Output] = []
@@ -207,15 +205,19 @@ class Subtask:
     def produce(self) -> None:
         """A source takes its next records; each buffer that leaves is an event."""
         values: list[Any] = []
-        taken, most = 0, self._piece if self.unfinished.stay else self.unfinished.records
-        while self.left and len(values) < most and taken < BYTES:
-            values.append(next(self.items))
-            self.left -= 1
-            taken += size(values[-1], _LOOK)
+        taken, most = 0, min(self.left, self._piece if self.unfinished.stay else self.unfinished.records)
+        while len(values) < most and taken < BYTES:  # first one, then as many as fit if they are as large
+            number = min(most - len(values), max(1, (BYTES - taken) * len(values) // (taken or 1)))
+            new = [*islice(self.items, number)]
+            if len(new) < number:
+                raise ValueError(f"{self.name} has fewer items than its length says")
+            values += new
+            taken += total_size(new, _LOOK)
+        self.left -= len(values)
         self.records += len(values)
-        self._produced(self.unfinished.add(self.routed(values)))
+        self._produced(self.unfinished.add(self.router.routed(values)))
 
-    def _produced(self, buffers: Iterable[Buffer]) -> None:
+    def _produced(self, buffers: Iterable[Output]) -> None:
         for channel, side, outputs in buffers:
             clock = self.record("record_produced", {"channel": channel, **self._content(outputs)})
             self.sent.append((channel, (RECORD, clock, side, outputs)))
@@ -247,9 +249,9 @@ class Subtask:
         """Applies the user function to the next records of the buffer held longest. Without a buffer timeout all outputs
         are sent after the last one, else those in full buffers at once."""
         side, values = self.held[0]
-        process, start = self.operation.process, self._done
+        start = self._done
         self._done += self._piece
-        outputs = self.routed(output for value in values[start : self._done] for output in process(side, value))
+        outputs = self.router.routed(self.operation.outputs(side, values[start : self._done]))
         is_last, unfinished = self._done >= len(values), self.unfinished
         if is_last:
             self._done = 0
@@ -275,13 +277,13 @@ class Subtask:
         else:
             self._processed("buffers_flushed", made, why=why)
 
-    def _processed(self, event: str, made: Sequence[Buffer], **more: str) -> None:
+    def _processed(self, event: str, made: Sequence[Output], **more: str) -> None:
         """Buffers leave, and those of whose outputs none is left here are held no more."""
         done = self.unfinished.done()
         if made or done:
             self._send(made, self.record(event, {**self._leaving(made), "done": done, **more}))
 
-    def _leaving(self, made: Sequence[Buffer]) -> dict[str, Any]:
+    def _leaving(self, made: Sequence[Output]) -> dict[str, Any]:
         """The channels of buffers that leave, and what is in them."""
         about: dict[str, Any] = {"channels": [channel for channel, _, _ in made]}
         if self.is_recorded:
@@ -292,47 +294,13 @@ class Subtask:
         """What the log says of the records of a buffer."""
         return {"content": content(records)} if self.is_recorded else {}
 
-    def _send(self, made: Sequence[Buffer], clock: Clock) -> None:
+    def _send(self, made: Sequence[Output], clock: Clock) -> None:
         self.sent += [(channel, (RECORD, clock, side, outputs)) for channel, side, outputs in made]
-
-    def routed(self, values: Iterable[Any]) -> Iterator[Output]:
-        """Outputs with their channels and inputs, after the chained functions of each edge. No two receivers share a record
-        that can change, and none shares one with the maker, as if all were sent to other processes. Raises `Unsendable` for
-        an output that is no record."""
-        for value in values:
-            for at, (edge, channels) in enumerate(self.plan.routes):
-                for pipe in edge.pipes:
-                    for output in self._chained(pipe, value):
-                        receivers = self._receivers(at, edge, channels, output)
-                        try:
-                            yield from [(channel, pipe.side, own(output)) for channel in receivers]
-                        except Unsendable:
-                            self._maker = pipe.transforms[-1] if pipe.transforms else None
-                            raise
-
-    def _chained(self, pipe: Pipe, value: Any) -> list[Any]:
-        """The outputs of the functions that are chained to this operator."""
-        outputs = [copied(value)] if pipe.transforms else [value]
-        for transform in pipe.transforms:
-            try:
-                outputs = [after for before in outputs for after in transform(before)]
-            except TypeError:
-                self._maker = transform
-                raise
-        return outputs
 
     def line(self) -> str:
         """The file and the line of the function whose outputs cannot be sent, or of that of the operator."""
-        functions = [self._maker] if self._maker else [function for function, _ in self.operation.inputs]
+        functions = [self.router.maker] if self.router.maker else [function for function, _ in self.operation.inputs]
         return next(filter(None, map(line_of, functions)), "")
-
-    def _receivers(self, at: int, edge: Edge, channels: tuple[str, ...], value: Any) -> tuple[str, ...]:
-        if edge.exchange is Exchange.BROADCAST or len(channels) == 1:
-            return channels
-        if edge.key is not None:
-            return (channels[zlib.crc32(key_text(edge.key(value)).encode()) % len(channels)],)
-        turn = self._turn[at] = self._turn.get(at, self.plan.number - 1) + 1
-        return (channels[turn % len(channels)],)
 
     # --- checkpoints
 
@@ -349,7 +317,7 @@ class Subtask:
         """Takes a snapshot, and sends the barrier behind all records, unless END has been sent."""
         self.flush(EVENT)
         checkpoint = self.alignment.complete()
-        self.alignment.taken.append((checkpoint, state_of(self.left, self.operation, self._turn)))
+        self.alignment.taken.append((checkpoint, state_of(self.left, self.operation, self.router.turn)))
         self.note("snapshot_taken", {"checkpoint": checkpoint}, {})
         if self.phase is not TERMINATED:
             self.sent += [(channel, (BARRIER, {}, checkpoint)) for channel in self.plan.outputs]
@@ -359,7 +327,7 @@ class Subtask:
         left, states, turn = deepcopy(snapshot)
         self.items = islice(self.items, self.left - left, None)
         self.left, self.operation.states = left, states
-        self._turn = turn
+        self.router.turn = turn
 
     # --- events
 

@@ -4,6 +4,7 @@ their failures, and the partitions that it stores."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -188,6 +189,22 @@ class TaskExecutor:
         return any(part.timed for part in self.parts)
 
 
+class _Storing(Operation):
+    """The operation of a writer."""
+
+    def __init__(self, context: Context, append: Callable[[list[Any]], None]) -> None:
+        super().__init__((), context)
+        self._append = append
+
+    def outputs(self, side: int, records: list[Any]) -> Iterator[Any]:
+        """None: records are stored together. Raises `CannotStore`."""
+        try:
+            self._append(records)
+        except OSError as error:
+            raise CannotStore(f"cannot store partitions: {error}") from error
+        return iter(())
+
+
 def stored_in(partitions: Partitions, regions: Sequence[Region]) -> CachedPartitions:
     """The store of a TaskExecutor: partitions of memory-only exchanges stay in memory."""
     return CachedPartitions(partitions, frozenset().union(*(region.in_memory for region in regions)))
@@ -297,14 +314,7 @@ class RegionExecutor:
             store.create(key)
             self._stored[subtask.name] = key
 
-            def write(_: Context, record: Any) -> tuple[()]:
-                try:
-                    ledger.append(key, record)
-                except OSError as error:
-                    raise CannotStore(f"cannot store partitions: {error}") from error
-                return ()
-
-            subtask.operation = Operation(((write, None),), subtask.operation.context)
+            subtask.operation = _Storing(subtask.operation.context, partial(ledger.append, key))
 
     def _attach_feedback(self, subtask: Subtask) -> None:
         """A head gets its input policy, and queues that spill unless feedback is bounded."""

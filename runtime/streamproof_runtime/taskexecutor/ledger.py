@@ -66,9 +66,9 @@ class Ledger:
         self.store.consumed(key)
         self._settle()
 
-    def append(self, key: Key, record: Any) -> None:
-        """A writer stores one more record. Raises `OSError` and `MemoryFull`."""
-        self.store.append(key, record)
+    def append(self, key: Key, records: list[Any]) -> None:
+        """A writer stores more records. Raises `OSError` and `MemoryFull`."""
+        self.store.append(key, records)
         if self.store.is_full:
             self._settle()
             self.store.expect_room(key)

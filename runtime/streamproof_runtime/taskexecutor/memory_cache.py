@@ -29,6 +29,8 @@ class CachedPartitions:
         self.size = 0
         """How much is in memory, in the unit of the store."""
         self._kept: dict[Key, list[Any]] = {}
+        """What was appended, each time in the form of the store."""
+        self._counts: dict[Key, int] = {}
         self._sizes: dict[Key, int] = {}
         self._sent: dict[Key, None] = {}
         """What has been read to its end, what was read longest ago first."""
@@ -36,17 +38,18 @@ class CachedPartitions:
     def create(self, key: Key) -> None:
         """An empty partition."""
         if key[0] in self._in_memory:
-            self._kept[key], self._sizes[key] = [], 0
+            self._kept[key], self._sizes[key], self._counts[key] = [], 0, 0
         else:
             self.store.create(key)
 
-    def append(self, key: Key, record: Any) -> None:
-        """One more record, none if the partition is lost meanwhile. Raises `OSError` if the disk is full."""
+    def append(self, key: Key, records: list[Any]) -> None:
+        """More records, none if the partition is lost meanwhile. Raises `OSError` if the disk is full."""
         if key[0] not in self._in_memory:
-            self.store.append(key, record)
+            self.store.append(key, records)
         elif key in self._kept:
-            packed, size = self.store.packed(record)
+            packed, size = self.store.packed(records)
             self._kept[key].append(packed)
+            self._counts[key] += len(records)
             self._sizes[key] += size
             self.size += size
 
@@ -86,7 +89,7 @@ class CachedPartitions:
         if key in self._sent:
             self._sent[key] = self._sent.pop(key)
         found = self._kept[key]
-        return (self.store.unpacked(packed) for packed in found), len(found)
+        return (record for packed in found for record in self.store.unpacked(packed)), self._counts[key]
 
     def consumed(self, key: Key) -> None:
         """A reader has read a partition to its end."""
@@ -117,10 +120,11 @@ class CachedPartitions:
     def clear(self) -> list[Key]:
         """Drops all; those that were there."""
         found = [*self._kept]
-        self._kept, self._sizes, self._sent, self.size = {}, {}, {}, 0
+        self._kept, self._sizes, self._counts, self._sent, self.size = {}, {}, {}, {}, 0
         return [*found, *self.store.clear()]
 
     def _forget(self, key: Key) -> None:
         self._kept.pop(key, None)
         self._sent.pop(key, None)
+        self._counts.pop(key, None)
         self.size -= self._sizes.pop(key, 0)

@@ -32,17 +32,17 @@ class Partitions(Protocol):
     unit: str
     """For messages."""
 
-    def packed(self, record: Any) -> tuple[Any, int]:
-        """A record in the form in which it is kept in memory, and what it takes."""
+    def packed(self, records: list[Any]) -> tuple[Any, int]:
+        """Records in the form in which they are kept in memory, and what they take."""
 
-    def unpacked(self, packed: Any) -> Any:
-        """The record again."""
+    def unpacked(self, packed: Any) -> list[Any]:
+        """The records again."""
 
     def create(self, key: Key) -> None:
         """An empty partition."""
 
-    def append(self, key: Key, record: Any) -> None:
-        """One more record. Raises `OSError` if the disk is full."""
+    def append(self, key: Key, records: list[Any]) -> None:
+        """More records. Raises `OSError` if the disk is full."""
 
     def finish(self, key: Key) -> None:
         """Nothing more will be appended. Raises `OSError` if the disk is full."""
@@ -86,23 +86,23 @@ class MemoryPartitions:
         """A fault is over."""
         self.full -= 1
 
-    def packed(self, record: Any) -> tuple[Any, int]:
-        """As it is."""
-        return record, 1
+    def packed(self, records: list[Any]) -> tuple[list[Any], int]:
+        """As they are."""
+        return records, len(records)
 
-    def unpacked(self, packed: Any) -> Any:
-        """As it is."""
+    def unpacked(self, packed: list[Any]) -> list[Any]:
+        """As they are."""
         return packed
 
     def create(self, key: Key) -> None:
         """An empty one."""
         self.stored[key] = []
 
-    def append(self, key: Key, record: Any) -> None:
-        """One more record; none if the partition is lost meanwhile."""
+    def append(self, key: Key, records: list[Any]) -> None:
+        """More records; none if the partition is lost meanwhile."""
         self.expect_space()
         if key in self.stored:
-            self.stored[key].append(record)
+            self.stored[key] += records
 
     def finish(self, key: Key) -> None:
         """What is in memory is there."""
