@@ -37,7 +37,6 @@ OPEN: Mapping[Engine, frozenset[str]] = {
             "failover-no-versioning",
             "failover-no-fence",
             "failover-no-topological-order",
-            "credit_flush-credit-before-free",
         }
     ),
     Engine.PDR: frozenset(
