@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streamproof.model_registry import bundled
+from nonempty import nonempty
+from streamproof.model_registry import bundled, find
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = [name for name in bundled() if not name.startswith("reference.")]
@@ -80,3 +81,25 @@ def test_each_protocol_has_a_page_and_tests(model: str) -> None:
     for file, named in ((page, model), (tests, f"{model}|{re.escape(place.module)}")):
         assert file.is_file(), f"{model}: write {file.relative_to(ROOT)}, or name another file in this test"
         assert re.search(rf"\b({named})\b", file.read_text(encoding="utf-8")), f"{file.relative_to(ROOT)}: no {named}"
+
+
+def test_the_page_of_proposals_names_what_exists() -> None:
+    """Models are bundled, variants are of a model of their row, machines follow logs; no row is without an answer."""
+    text = (ROOT / "docs" / "proposals.md").read_text(encoding="utf-8")
+    machines = re.findall(r"^### `(\w+)`", (ROOT / "docs" / "validated.md").read_text(encoding="utf-8"), re.M)
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\|.*\|$", text, re.M)]
+    modelled = [row for row in rows if len(row) == 6 and row[0] != "mechanism" and set(row[0]) != {"-"}]
+    assert len(modelled) >= 70
+    for mechanism, models, variants, page, runtime, logs in nonempty(modelled):
+        known = {name: find(name).spec.model.variants for name in re.findall(r"`([\w.]+)`", models)}
+        assert {*known} <= {*MODELS}, mechanism
+        assert [v for v in re.findall(r"`([\w-]+)`", variants) if not any(v in of for of in known.values())] == [], (
+            mechanism
+        )
+        assert {*re.findall(r"`(\w+)`", logs)} <= {*machines}, mechanism
+        assert re.search(r"\]\([\w/-]+\.md", page), mechanism
+        assert runtime, mechanism
+        assert logs, mechanism
+    reasons = [row for row in rows if len(row) == 2 and row[0] not in ("document", "out of scope")]
+    assert len(reasons) >= 15
+    assert [row for row in reasons if not all(row)] == []
