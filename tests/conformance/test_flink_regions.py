@@ -54,7 +54,7 @@ def test_disturbed_copies_are_not_rejected(
     found = list(disturbing.outcomes(runs[part * 2 :] + runs[: part * 2], 10, 1000 * part, "regions"))
     bad = [o for o in found if o.rejected or (o.harmless and o.run not in OPEN and set(o.verdicts) != {"accepted"})]
     assert [(o.run, o.seed, o.done, o.verdicts, o.reasons) for o in bad] == []
-    assert sum("accepted" in o.verdicts for o in found) > 3
+    assert sum("accepted" in o.verdicts for o in found) > 2
 
 
 @pytest.mark.parametrize("name", share(region_lies.RUNS, len(region_lies.RUNS), first=3))
