@@ -11,6 +11,7 @@ from traceback import extract_tb
 from typing import Any
 
 from streamproof_runtime.errors import RuntimeFailure
+from streamproof_runtime.garbage import rare_collections
 from streamproof_runtime.jobs.job_file import JobFile
 from streamproof_runtime.processes.process import DEFECTIVE, Parent
 from streamproof_runtime.processes.real_executor import RealExecutor
@@ -32,7 +33,8 @@ def main() -> None:
     try:
         job = JobFile(Path(parent.configuration["job"])).job()
         role = ROLES[parent.configuration["role"]]
-        asyncio.run(_run(parent, role(job, parent).run()))
+        with rare_collections():
+            asyncio.run(_run(parent, role(job, parent).run()))
     except RuntimeFailure as error:
         parent.broken(f"{parent.configuration['name']}: {error}")
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import Any
 from streamproof_runtime import event_log
 from streamproof_runtime import messages as m
 from streamproof_runtime.durations import MILLISECOND
+from streamproof_runtime.garbage import rare_collections
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.jobmaster.master_host import Timing
@@ -156,7 +157,7 @@ class Simulation:
 
     def run(self, limit: int = LIMIT, watch: Callable[[], None] | None = None) -> Outcome:
         """Runs until the job has finished, has failed, or cannot go on; `watch` is called every `WATCHED` steps."""
-        with fence():
+        with fence(), rare_collections():
             self.master.machine.start()
             self.manager.machine.start()
             for host in self.hosts.values():
@@ -211,8 +212,9 @@ class Simulation:
 
     def _is_stuck(self) -> bool:
         """Whether only heartbeats have happened for long, and no record waits for a buffer timeout."""
-        waits = any(host.is_alive and host.executor.waits_for_timeout for host in self.hosts.values())
-        return not self.loop.ready and self.loop.now - self.loop.last_step > STUCK and not waits
+        if self.loop.ready or self.loop.now - self.loop.last_step <= STUCK:
+            return False
+        return not any(host.is_alive and host.executor.waits_for_timeout for host in self.hosts.values())
 
     def _current(self) -> list[Subtask]:
         """The subtasks of the last attempt of each region."""

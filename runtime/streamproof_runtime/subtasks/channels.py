@@ -6,7 +6,7 @@ credits as those of the network.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -78,14 +78,15 @@ class Channels:
     def sent(self, subtask: Subtask) -> None:
         """A subtask has made items: they leave, or wait for credit."""
         items, subtask.sent = subtask.sent, []
-        produced = Counter(channel for channel, _ in items if channel in self.outputs.credit)
+        limited = self.outputs.credit
+        produced = _counts([channel for channel, _ in items if channel in limited])
         leaving = self.outputs.offer(items)
         if produced:
-            sent = Counter(channel for channel, _, _ in leaving if channel in produced)
+            sent = _counts([channel for channel, _, _ in leaving if channel in limited])
             subtask.note("buffers_sent", {"produced": produced, "sent": sent}, self._output_state(produced))
         self._leaving += leaving
         for channel in produced:
-            if not self.outputs.credit[channel] and self.outputs.waiting[channel] and not sent[channel]:
+            if not self.outputs.credit[channel] and self.outputs.waiting[channel] and channel not in sent:
                 self._announce_backlog(subtask, channel)
         self._carry()
 
@@ -171,6 +172,13 @@ class Channels:
         for channel, credits in announced:
             if gate.is_sent() and not self._host.send_about(channel, self._channels[channel].source, m.CREDIT, credits):
                 self.granted(channel, credits)
+
+
+def _counts(channels: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for channel in channels:
+        found[channel] = found.get(channel, 0) + 1
+    return found
 
 
 def _gate_state(gate: Gate, channel: str) -> dict[str, int]:

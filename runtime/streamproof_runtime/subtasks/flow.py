@@ -30,6 +30,8 @@ class Outputs:
         """`channels` have a limit; other channels have none."""
         self.credit = dict.fromkeys(channels, exclusive)
         self.waiting: dict[str, deque[Item]] = {channel: deque() for channel in self.credit}
+        self._stalled: set[str] = set()
+        """Channels on which an item waits."""
 
     def offer(self, items: Iterable[tuple[str, Item]]) -> list[Leaving]:
         """New items; returns those that leave now, in order for each channel."""
@@ -57,6 +59,7 @@ class Outputs:
             item = queue.popleft()
             self.credit[channel] -= 1
             leaving.append((channel, item, len(queue)))
+        (self._stalled.add if queue else self._stalled.discard)(channel)
         return leaving
 
     def has_credit(self, channel: str) -> bool:
@@ -65,8 +68,7 @@ class Outputs:
 
     def is_blocked(self, channels: Iterable[str]) -> bool:
         """Whether an item waits for credit on one of these channels."""
-        waiting = self.waiting
-        return any(waiting.get(channel) for channel in channels)
+        return not self._stalled.isdisjoint(channels)
 
 
 class Gate:
