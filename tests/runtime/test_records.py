@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from runtime_processes import run
 from streamproof_runtime.command import Simulated
 from streamproof_runtime.errors import Unsendable
-from streamproof_runtime.jobs.records import MOST, expected_size, own, size
+from streamproof_runtime.jobs.records import MOST, expected_size, own, owned, size, total_size
 from streamproof_runtime.subtasks.buffers import BYTES
 from streamproof_runtime.subtasks.output_buffers import OutputBuffers
 
@@ -189,3 +190,42 @@ def test_sizes_count_what_is_inside() -> None:
     assert [len(values) for _, _, values in made] == [1] * 5
     with pytest.raises(Unsendable, match="up to 67,108,864 can be sent"):
         expected_size([b"x" * (MOST // 2)] * 2)
+
+
+def test_records_together_are_as_records_one_by_one() -> None:
+    """Their size, and what is copied: nothing of the copies is what a later change of the originals reaches."""
+    draw = random.Random(5)
+    plain = (
+        0,
+        -1,
+        1 << 62,
+        1 << 63,
+        -(1 << 63),
+        1 << 64,
+        -(1 << 200),
+        True,
+        None,
+        2.5,
+        float("nan"),
+        "",
+        "ab",
+        "\N{SNOWMAN}\ud800",
+        b"xyz",
+    )
+    found = 0
+    for number in range(300):
+        kinds = [
+            lambda: draw.choice(plain),
+            lambda: (draw.choice(plain), draw.choice(plain)),
+            lambda: [draw.choice(plain), [1]],
+        ]
+        given = [draw.choice(kinds[number % 3 : number % 3 + 1 + number % 2])() for _ in range(draw.randrange(5))]
+        assert total_size(given) == sum(map(size, given))
+        before = repr(given)
+        copies = [owned(given), owned(iter(given))]
+        for record in given:
+            if type(record) is list:
+                record[1].append(2)
+                found += 1
+        assert [repr(copy) for copy in copies] == [before] * 2
+    assert found > 50
