@@ -74,6 +74,17 @@ def test_a_log_is_not_explained_by_other_rules(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("left", "size"), [([3, 4], "depth=4"), ([2, 2, 2, 1], "channels=4")])
+def test_a_recorded_state_of_another_size_needs_larger_bounds(left: list[int], size: str, tmp_path: Path) -> None:
+    """Values that do not fit the default sizes, or those of one attempt, end no validation."""
+    line = {"trace": "c", "process": "p", "seq": 0, "event": "produce", "args": {"c": 0}, "state": {"to_produce": left}}
+    file = tmp_path / "log.ndjson"
+    file.write_text(json.dumps(line) + "\n")
+    (found,) = validate_paths([file], model="credit")
+    assert found.reason is None or size in found.reason, found.reason
+    assert found.answer != "error"
+
+
 def test_bounds_are_parameters() -> None:
     """Each is a number, named once."""
     for model, own in nonempty((m, [n for x, n in BOUNDS if x == m]) for m in DEFAULTS):

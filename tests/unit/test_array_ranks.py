@@ -24,6 +24,8 @@ from streamproof import (
     action,
     always,
     eventually,
+    initially,
+    invariant,
     leads_to,
     require,
     temporal,
@@ -62,6 +64,11 @@ class Drain(Model):
         """A record comes."""
         require(s.wire[i] > 0)
         s.wire[i] -= 1
+
+    @invariant
+    def full(self, s):
+        """Every wire is full, which is so in no state."""
+        return all(s.wire[i] == 3 for i in range(self.n))
 
     @temporal
     def drained(self, s):
@@ -153,7 +160,7 @@ def test_a_rank_is_found_and_proved(name: str) -> None:
 def test_the_rank_of_a_drain() -> None:
     """The smallest weights: each record is sent and then consumed."""
     found = proof(Drain, "drained")
-    assert found.rank == "2 * sum(left[c] for c) + sum(wire[c] for c)"
+    assert found.rank == "2 * sum(left[c] for c in range(n)) + sum(wire[c] for c in range(n))"
     assert found.helpful == ("send(i)", "consume(i)")
 
 
@@ -181,6 +188,7 @@ def test_a_given_rank() -> None:
     [
         "left",
         "left[0",
+        "sum(left[i] for i in range(wire[0]))",
         "sum(left[i] for i in left)",
         "sum(left[i] for i in range(n) if i)",
         "nobody",
@@ -191,6 +199,43 @@ def test_what_is_no_rank_is_refused(rank: str) -> None:
     """With the part that is not supported."""
     with pytest.raises(UsageError, match=r"not supported in a rank|is not an expression"):
         proof(Drain, "drained", rank)
+
+
+def test_a_sum_over_a_fixed_range() -> None:
+    """The sum of its elements: it is no rank of all channels."""
+    found = proof(Drain, "drained", "sum(2*left[i] + wire[i] for i in range(2))")
+    assert found.finding.verdict is Verdict.INCONCLUSIVE
+
+
+class FromNone(Drain, variant="from-none"):
+    """There may be no channel."""
+
+    limits: ClassVar = {"n": (0, None)}
+
+
+class NoInstance(Drain, variant="no-instance"):
+    """No number of channels can begin."""
+
+    @initially
+    def contradiction(self, s):
+        """Of no state."""
+        return all(s.left[i] == 0 for i in range(self.n))
+
+
+def test_instances_without_elements_or_states() -> None:
+    """An empty array is no sample, and what no instance shows is not proved."""
+    assert proof(FromNone, "drained").finding.verdict is Verdict.HOLDS
+    assert proof(NoInstance, "drained").finding.verdict is Verdict.INCONCLUSIVE
+
+
+def test_what_holds_because_nothing_begins_is_vacuous(capsys: pytest.CaptureFixture[str]) -> None:
+    """For every size as at one size."""
+    file = Path(__file__)
+    words = ["prove", f"{file}:Drain", "--variant", "no-instance", "--any", "n", "--property", "full"]
+    assert run(words) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "holds, vacuously" in shown
+    assert "the system has no initial state at any value" in shown
 
 
 class Stages(Model):

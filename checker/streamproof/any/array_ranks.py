@@ -23,13 +23,14 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from streamproof.any.engine.claims import at_most, ends
 from streamproof.any.engine.proof import AnySize, Stage, prove_any
 from streamproof.any.engine.samples import Instantiate, small_values
 from streamproof.any.ranking import Ranked, waiting_for
-from streamproof.base.errors import EvaluationError, StreamproofError, UsageError
+from streamproof.base.errors import EvaluationError, ModelError, StreamproofError, UsageError
 from streamproof.base.records import dataclass, replace
 from streamproof.symbolic.theory import SolverContext
 from streamproof.system import build as b
@@ -45,7 +46,17 @@ from streamproof.system.model import (
     System,
     fairness_constraints,
 )
-from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, RangeSort, RecordSort, Sort, is_scalar, values
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    RangeSort,
+    RecordSort,
+    Sort,
+    TermRange,
+    is_scalar,
+    values,
+)
 from streamproof.system.verdict import Finding, Verdict
 from streamproof.transform.assume import Substitution
 from streamproof.transform.ground import Ground
@@ -224,6 +235,8 @@ class ArrayRanking:
         observed = _Observed(self, waiting, parts)
         for small in small_values(self.parametric.free):
             observed.instance(small)
+        if not observed.states:
+            return  # no instance was looked at
         if not observed.choices:  # nothing waits in small instances: perhaps nothing ever does
             yield b.num(0), ()
             return
@@ -308,7 +321,12 @@ def prove_over_indices(
     smaller = (
         f", which {', '.join(first)} and {last_one} make smaller" if first else f", which {last_one} makes smaller"
     )
-    because = f"by the ranking function {ranks}{smaller if last_one else ''}, for every value of {free}"
+    if all(isinstance(p.rank, e.Const) for p in proofs):
+        own = " and ".join([*first, last_one])
+        how = f"each step of {own} reaches the goal" if last_one else "no reachable state waits for the goal"
+    else:
+        how = f"by the ranking function {ranks}{smaller if last_one else ''}"
+    because = f"{how}, for every value of {free}"
     return answer(Verdict.HOLDS, because, proofs)
 
 
@@ -323,6 +341,8 @@ class _Observed:
         """The same of the steps of each constraint."""
         self.choices: dict[frozenset[int], None] = {}
         """The constraints that are enabled in a waiting state."""
+        self.states = 0
+        """Number of states that were looked at."""
         self.losses: dict[tuple[int, tuple[int, ...]], None] = {}
         """A constraint, and the differences of a step that disables one of its instances."""
 
@@ -340,6 +360,7 @@ class _Observed:
         groups = self._groups(system)
         queue = list(found)
         for state in queue:
+            self.states += 1
             try:
                 after = [interpreter.take(instance, state) for instance in system.instances]
                 waits = bool(interpreter.value(wait, state))
@@ -420,7 +441,10 @@ class _Replaced(Substitution):
     """A substitution of names that no quantifier binds, also under quantifiers and sums."""
 
     def rebuild(self, term: Expr) -> Expr:
-        """The term from its substituted operands."""
+        """The term from its substituted operands. Raises `ModelError` for a range that would be another one."""
+        range_ = term.bound.sort if isinstance(term, Forall | Total) else None
+        if isinstance(range_, TermRange) and any(self(end) is not end for end in (range_.least, range_.most)):
+            raise ModelError("a range that depends on the state", loc=term.loc, remedy="state it with a parameter")
         match term:
             case Forall(bound=bound, body=body):
                 return forall(bound, self(body), term.loc)
@@ -544,7 +568,13 @@ def parsed_rank(parametric: Parametric, text: str) -> Expr:
                 ],
                 keywords=[],
             ):
-                index = b.var(f"{name}'", term_range(b.num(0), b.sub(value(length, names), b.num(1))))
+                most = b.sub(value(length, names), b.num(1))
+                if e.variables(most) - {f.name for f in parametric.free}:
+                    raise refused(node)  # its range would be another one after a step
+                if isinstance(most, e.Const):
+                    every = (value(part, {**names, name: b.num(at)}) for at in range(most.value + 1))
+                    return reduce(b.add, every, b.num(0))
+                index = b.var(f"{name}'", term_range(b.num(0), most))
                 return total(index, value(part, {**names, name: index}))
             case ast.Name() | ast.Attribute() | ast.Subscript():
                 return number(place(node, names), node)

@@ -19,7 +19,7 @@ from streamproof.any.engine.bounds import bound_candidates
 from streamproof.any.engine.claims import products
 from streamproof.any.engine.laws import drift_candidates, law_candidates
 from streamproof.any.engine.proof import NOTHING_PROVED, Stage
-from streamproof.any.engine.steps import SAFE
+from streamproof.any.engine.steps import SAFE, StepQuestions
 from streamproof.any.ground_induction import check_induction
 from streamproof.any.instances import SearchedInstances, search_instances
 from streamproof.any.readings import NOTHING_COMPARED, GroundingReport, candidates, compare_readings
@@ -32,7 +32,7 @@ from streamproof.explicit.findings import antecedents
 from streamproof.language.declare.model import limits_text
 from streamproof.selection import Selection
 from streamproof.symbolic.goals import candid
-from streamproof.symbolic.solver import Effort
+from streamproof.symbolic.solver import Effort, SolverAnswer, SolverBudget
 from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import CheckResult, Finding, Seconds, Verdict
 from streamproof.transform.constraint import within_constraint
@@ -106,6 +106,9 @@ def prove_for_every_size(
         on_progress=on_progress,
     )
     again = check_proof(selection, parametric, proof, on_progress)
+    begins = (
+        StepQuestions(parametric, [], SolverBudget(ANY_QUERY_SECONDS)).begins() if proof.proved else SolverAnswer.YES
+    )
     interrupted = proof.stopped == "interrupted"
     small = (
         SearchedInstances()
@@ -113,7 +116,7 @@ def prove_for_every_size(
         else search_instances(selection, parametric, proof.proved, names, on_progress)
     )
     result = AnyProof(
-        tuple(_finding(parametric, proof, small, p) for p in properties),
+        tuple(_begun(_finding(parametric, proof, small, p), begins) for p in properties),
         interrupted=interrupted,
         seconds=Seconds(time.perf_counter() - begun, ready, proof.seconds),
         notes=(*_notes(proof), *_compared(same, again, small)),
@@ -181,6 +184,13 @@ def _finding(parametric: Parametric, proof: AnySize, small: SearchedInstances, p
     seen = f"; it holds at {' and at '.join(map(parameters_text, holds[:SIZES_SHOWN]))}{more}" if holds else ""
     because = f"{_why_open(parametric, proof, prop.name)}{seen}"
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because, sizes=holds)
+
+
+def _begun(finding: Finding, begins: SolverAnswer) -> Finding:
+    """The finding, which is vacuous without an initial state."""
+    if finding.verdict is not Verdict.HOLDS or begins is not SolverAnswer.NO:
+        return finding
+    return replace(finding, vacuous=True, because=f"{finding.because}; the system has no initial state at any value")
 
 
 def _every(parametric: Parametric) -> str:

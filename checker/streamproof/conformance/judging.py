@@ -50,14 +50,17 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
 
 
 def _with_room(verdict: RunVerdict, plan: Plan, model: str, judged: list[Event] | None) -> RunVerdict:
-    """The verdict with the first larger bounds by which an undecided case is accepted; without any, the verdict that there
-    is."""
+    """The verdict with the first larger bounds by which an undecided case is accepted; without any, the verdict by which
+    most events are explained."""
+    best = verdict
     for other in plan.larger() if plan.larger is not None else ():
         cases = tuple(case for case in other.cases if case.trace == verdict.trace)
-        accepted = [v for v in judge(replace(other, cases=cases), model, judged) if v.answer == "accepted"]
-        if accepted:
-            return accepted[0]
-    return verdict
+        for found in judge(replace(other, cases=cases), model, judged):
+            if found.answer == "accepted":
+                return found
+            if found.answer == "inconclusive" and found.matched > best.matched:
+                best = found
+    return best
 
 
 def _machines(case: Unit, model: str) -> tuple[Relation, ...]:

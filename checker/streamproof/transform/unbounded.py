@@ -245,9 +245,21 @@ def written(term: Expr, owner: str = "") -> str:
         case Total(bound=e.Var(name=name, sort=RangeSort() as sort), body=body):
             index = name.rstrip("'")
             here = Substitution({term.bound: var(index, sort)})(body)
-            return f"sum({written(here, owner)} for {index})"
+            least, most = (sort.least, sort.most) if isinstance(sort, TermRange) else (num(sort.lo), num(sort.hi))
+            after = _one_more(most)
+            ends = (least, after) if least is not num(0) else (after,)
+            return f"sum({written(here, owner)} for {index} in range({', '.join(written(end, owner) for end in ends)}))"
         case _:
             return repr(term)
+
+
+def _one_more(term: Expr) -> Expr:
+    """The term plus 1, shortened."""
+    match term:
+        case e.Sub(left=left, right=e.Const(value=int(value))) if value > 0:
+            return sub(left, num(value - 1)) if value > 1 else left
+        case _:
+            return add(term, num(1))
 
 
 def _atom(term: Expr, owner: str) -> str:

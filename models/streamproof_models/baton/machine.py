@@ -165,7 +165,7 @@ class Baton(Model):
     """Maximum number of records that exist at a time."""
     ids: int = 2
     """Attempts are numbered modulo this; 1: they are indistinguishable."""
-    instance_bounds = ("work", "ids")
+    instance_bounds = ("work",)
     limits = {"work": (0, None), "ids": (1, None)}
     sizes = {"small": {}, "medium": {"work": 6}, "large": {"work": 9}}
 

@@ -21,7 +21,7 @@ class SlotViews(SlotRules, Model):
     check_deadlock = False
     """Nothing has to happen."""
     sizes = {"small": {}, "medium": {"allocations": 2}}
-    instance_bounds = ("allocations", "repeats")
+    instance_bounds = ("allocations",)
     allocations: int = 1
     """Number of allocation ids."""
     repeats: int = 2

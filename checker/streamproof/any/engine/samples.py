@@ -45,7 +45,7 @@ def samples(parametric: Parametric, view: Local, instantiate: Instantiate) -> It
 def sampled_states(parametric: Parametric, instantiate: Instantiate) -> Iterator[tuple[Mapping[str, int], State]]:
     """States on random walks through small instances, with the values of the free parameters.
 
-    Instances that the model rejects are skipped.
+    Instances that the model rejects are skipped, and those with an empty array, of which nothing can be seen at an index.
     """
     chance = random.Random(SEED)
     for values in small_values(parametric.free):
@@ -53,7 +53,8 @@ def sampled_states(parametric: Parametric, instantiate: Instantiate) -> Iterator
             system = instantiate(values)
         except StreamproofError:
             continue
-        yield from ((values, state) for state in _walks(system, chance))
+        arrays = [at for at, v in enumerate(parametric.system.variables) if any_length(v.sort)]
+        yield from ((values, state) for state in _walks(system, chance) if all(state[at] for at in arrays))
 
 
 def _walks(system: System, chance: random.Random) -> Iterator[State]:

@@ -120,6 +120,12 @@ class StepQuestions:
         query.load([*facts, *question.about_sums(view, formed=False)], {}, goals)
         return query
 
+    def begins(self) -> SolverAnswer:
+        """Whether there is an initial state, at some values of the free parameters; "yes" may be due to a missing instance of
+        an assumption."""
+        first = self.first()
+        return first.solver.check(first.universe.truth(True), [])
+
     def each(self) -> list[SwitchedSolver]:
         """The inductive step of each rule: which claims it breaks if the state claims hold before it."""
         return [step.query() for step in self._steps]

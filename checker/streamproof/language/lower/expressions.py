@@ -32,12 +32,13 @@ from streamproof.language.lower.terms import (
     Term,
     Undefined,
     describe,
+    is_expr,
     is_formula,
     known,
     symbolic,
 )
 from streamproof.system import build as b
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, variables
 from streamproof.system.formula import FORMULAS, Always, AndF, Atom, Eventually, Formula, LeadsTo, NotF, OrF, Until
 
 LANGUAGE = "use arithmetic, comparisons, and/or/not, conditional expressions, indexing, comprehensions and calls"
@@ -358,7 +359,7 @@ def _of_now(ev: Evaluator, value: Term) -> bool:
         return any(_of_now(ev, part) for part in held)
     if isinstance(value, tuple):
         return any(_of_now(ev, part) for part in value)
-    return symbolic(value)
+    return symbolic(value) and not (is_expr(value) and variables(value) <= ev.context.indices)
 
 
 def compare(ev: Evaluator, node: ast.Compare, frame: Frame) -> Term:

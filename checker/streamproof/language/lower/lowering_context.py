@@ -181,6 +181,8 @@ class Context:
     """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""
     _cells: int = 0
     _bound: int = 0
+    indices: set[str] = field(default_factory=set)
+    """Names of indices from ranges of free size, whose values are the same in every state."""
     _facts: GuardFacts = field(default_factory=GuardFacts)
     _checked: set[Expr] = field(default_factory=set)
 
@@ -227,6 +229,7 @@ class Context:
         """A fresh variable over `sort` and the value of `run` for it; the checks in `run` are existentially quantified."""
         self._bound += 1
         bound = b.var(f"{name}'{self._bound}", sort)
+        self.indices.add(f"{name}'{self._bound}")
         before, outside, heap = len(self.checks), (len(self.guards), len(self.picks), self.state), self.heap
         body = run(bound)
         kept = {number: self.heap[number] for number in heap}
