@@ -25,7 +25,7 @@ SECONDS = 60.0
 HARD = (
     *("baton", "checkpoints", "credit", "cyclic", "failover", "lifecycle_failover", "partition_lifecycle"),
     *("reference.bakery", "reference.chang_roberts", "reference.huang", "reference.mattern", "reference.raft_election"),
-    *("loop_checkpoint", "main_thread", "region_slots", "regions", "slot_owners", "slot_pool", "slots"),
+    *("loop_checkpoint", "main_thread", "region_slots", "record_spans", "regions", "slot_owners", "slot_pool", "slots"),
 )
 """Models that take the engines minutes, themselves or their variants: they are looked at with the long tests."""
 

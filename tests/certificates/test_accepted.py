@@ -26,6 +26,7 @@ LONG = {
     "reference.mattern": 0,
     "reference.raft_election": 0,
     "credit_channel": -1,
+    "credit_flush": 0,
     "buffer_shares": 0,
     "cached_results": 0,
     "co_location": -1,

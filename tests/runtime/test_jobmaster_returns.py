@@ -133,6 +133,11 @@ def test_a_jobmaster_must_begin_after_the_attempts_of_the_earlier_ones(name: str
             if sign and int(number) >= first:
                 record["trace"] = f"{base}#{int(number) + by}"
             args = record.get("args", {})
+            of, at_, attempt = str(args.get("partition", "")).rpartition("@")
+            if at_ and int(attempt) >= first:
+                args["partition"] = f"{of}@{int(attempt) + by}"
+            if args.get("reader", -1) >= first:
+                args["reader"] += by
             if record["trace"].endswith("@1"):
                 for key in ("first_attempt", "attempt"):
                     if key in args:
