@@ -439,6 +439,8 @@ def behead(copy: Copy, rng: random.Random) -> str:
 
 def lose(copy: Copy, rng: random.Random) -> str:
     """All files of one process are missing."""
+    if not copy.logs:
+        return "lose nothing: there are no logs"
     names = sorted({process(name) for name in copy.logs})
     lost = rng.choice(names)
     if len(names) > 1:
@@ -449,6 +451,8 @@ def lose(copy: Copy, rng: random.Random) -> str:
 
 def gap(copy: Copy, rng: random.Random) -> str:
     """A log is rotated, and a part that is neither the first nor the last is missing: the numbers of the others show it."""
+    if not copy.logs:
+        return "gap in nothing: there are no logs"
     name = rng.choice(sorted(copy.logs))
     parts = copy.logs[name]
     if not name.endswith(".log") or any(other.startswith(f"{name}.") for other in copy.logs):
