@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -333,3 +334,47 @@ def test_proofs_of_random_models_are_true(tmp_path: Path) -> None:
 def test_proofs_of_many_random_models_are_true(start: int, tmp_path: Path) -> None:
     """The same for 2,000 models."""
     assert agreement(range(start, start + 100), tmp_path)["holds", True] > 20
+
+
+def test_a_rank_is_written_so_that_it_can_be_given(tmp_path: Path) -> None:
+    """Also in a model whose variable has the name of an index."""
+    file = tmp_path / "named.py"
+    file.write_text(
+        "from streamproof import *\n"
+        "class Named(Model):\n"
+        "    n: int = 2\n"
+        "    limits = {'n': (1, None)}\n"
+        "    def state(self):\n"
+        "        return State(c=Array(self.n, Range(0, 2, init=2)), c_=Range(0, 1))\n"
+        "    @action(i=lambda m: range(m.n), fairness=WEAK)\n"
+        "    def less(self, s, i):\n"
+        "        require(s.c[i] > 0)\n"
+        "        s.c[i] -= 1\n"
+        "    @temporal\n"
+        "    def ends(self, s):\n"
+        "        return eventually(all(s.c[i] == 0 for i in range(self.n)))\n",
+        encoding="utf-8",
+    )
+    out = tmp_path / "proof.json"
+    words = ["prove", str(file), "--any", "n", "--property", "ends", "-q", "--json", str(out)]
+    assert run([*words, "--rank", ""]) == 0
+    (found,) = json.loads(out.read_text())["ranks"]
+    assert found["rank"] == "sum(c[c_] for c_ in range(n))"
+    assert run([*words, "--rank", found["rank"]]) == 0
+
+
+def test_the_time_limit_is_kept() -> None:
+    """No time: nothing is proved, and the answer says so."""
+    spec = Spec(Drain)
+    parametric = spec.endless(["n"])
+    assert isinstance(parametric, Parametric)
+    found = prove_over_indices(
+        parametric,
+        "drained",
+        rank=None,
+        instantiate=lambda values: spec.system(**values),
+        stages=(),
+        query_limit=10.0,
+        seconds=0.001,
+    )
+    assert found.finding.verdict is Verdict.INCONCLUSIVE

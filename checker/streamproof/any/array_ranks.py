@@ -26,11 +26,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+from streamproof import interrupts
 from streamproof.any.engine.claims import at_most, ends
 from streamproof.any.engine.proof import AnySize, Stage, prove_any
 from streamproof.any.engine.samples import Instantiate, small_values
 from streamproof.any.ranking import Ranked, waiting_for
-from streamproof.base.errors import EvaluationError, ModelError, StreamproofError, UsageError
+from streamproof.base.errors import EvaluationError, StreamproofError, UsageError
 from streamproof.base.records import dataclass, replace
 from streamproof.symbolic.theory import SolverContext
 from streamproof.system import build as b
@@ -168,13 +169,13 @@ class ArrayRanking:
                 enabled = exists(index, enabled)
             some.append(enabled)
         yield _claim("a helpful action is enabled", Kind.INVARIANT, b.or_((b.not_(wait), *some)))
-        for constraint in helpful:
+        for number, constraint in enumerate(helpful, 1):
             indices, enabled = self.can(constraint)
             smaller = (b.not_(wait), later(waiting.goal), self._smaller(rank))
             stays = b.or_((*smaller, b.not_(enabled), later(enabled)))
             for index in indices:
                 stays = forall(index, stays)
-            yield _claim(f"{label(constraint)} stays enabled", Kind.STEP, stays)
+            yield _claim(f"{label(constraint)} stays enabled (helpful constraint {number})", Kind.STEP, stays)
 
     def _smaller(self, rank: Expr) -> Expr:
         return b.not_(at_most(rank, self.later(rank)))
@@ -249,7 +250,9 @@ class ArrayRanking:
 
 
 def has_indices(parametric: Parametric) -> bool:
-    """Whether some variable is no scalar, or some rule has a parameter from a range of free size."""
+    """Whether there are free parameters, and some variable is no scalar, or some rule has an index."""
+    if not parametric.free:
+        return False  # no instance can be looked at
     args = (v for i in parametric.system.instances for _, v in i.args)
     return any(not is_scalar(v.sort) for v in parametric.system.variables) or any(isinstance(v, e.Var) for v in args)
 
@@ -269,6 +272,27 @@ def prove_over_indices(
 
     Inconclusive, never violated, without a proof. Raises `UsageError` for another kind of property and for an invalid rank.
     """
+    begun = time.monotonic()
+    try:
+        with interrupts.limited(seconds), interrupts.doing("looking for a ranking function"):
+            return _proved_over_indices(parametric, name, rank, instantiate, stages, query_limit, seconds, check)
+    except interrupts.TimeUp:
+        why = f"out of time after {seconds:g} s: allow more, or give a rank"
+    return Ranked(
+        Finding(name, Kind.TEMPORAL, Verdict.INCONCLUSIVE, None, why), "", (), (), 0, time.monotonic() - begun
+    )
+
+
+def _proved_over_indices(
+    parametric: Parametric,
+    name: str,
+    rank: str | None,
+    instantiate: Instantiate,
+    stages: Sequence[Stage],
+    query_limit: float,
+    seconds: float,
+    check: Callable[[Parametric, AnySize], object],
+) -> Ranked:
     prop = parametric.system.property(name)
     if prop.formula is None:
         raise UsageError(f"{name} is not a temporal property", remedy="it can be proved without a ranking function")
@@ -307,7 +331,8 @@ def prove_over_indices(
             last = ranking.prove(Waiting(p, q), given) or last
         if last is None:
             what = "no sum of few parts decreases" if given is None else "the rank given does not decrease"
-            return answer(Verdict.INCONCLUSIVE, f"{what} in small instances: give another with --rank")
+            other = "give one" if given is None else "give another"
+            return answer(Verdict.INCONCLUSIVE, f"{what} in small instances: {other} with --rank")
         if last.failed:
             missing = " and ".join(last.failed)
             return answer(
@@ -429,7 +454,7 @@ class _Observed:
         solver.add(*(z3.Implies(helps[o], change(row) < 0) for o, row in self.losses))
         solver.minimize(z3.Sum([z3.IntVal(0, ctx), *weights]))
         for _ in range(ATTEMPTS):
-            if solver.check() != z3.sat:
+            if interrupts.answer(solver) != z3.sat:
                 return
             model = solver.model()
             chosen = tuple(model.eval(w, model_completion=True).as_long() for w in weights)
@@ -441,10 +466,10 @@ class _Replaced(Substitution):
     """A substitution of names that no quantifier binds, also under quantifiers and sums."""
 
     def rebuild(self, term: Expr) -> Expr:
-        """The term from its substituted operands. Raises `ModelError` for a range that would be another one."""
-        range_ = term.bound.sort if isinstance(term, Forall | Total) else None
-        if isinstance(range_, TermRange) and any(self(end) is not end for end in (range_.least, range_.most)):
-            raise ModelError("a range that depends on the state", loc=term.loc, remedy="state it with a parameter")
+        """The term from its substituted operands."""
+        if isinstance(term, Forall | Total) and isinstance(term.bound.sort, TermRange):
+            ends = (term.bound.sort.least, term.bound.sort.most)
+            assert all(self(end) is end for end in ends), "the language and ranks have ranges of parameters only"
         match term:
             case Forall(bound=bound, body=body):
                 return forall(bound, self(body), term.loc)

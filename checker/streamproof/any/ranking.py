@@ -189,7 +189,7 @@ class _RankAttempt:
             for claim in claims(self.prop.formula):
                 waiting = waiting_for(claim)
                 if waiting is None:
-                    return self._open("only leads_to and always(eventually(...)) of conditions on states have a rank")
+                    return self._open("only leads_to, eventually and always(eventually(...)) of conditions have a rank")
                 found = self._ranked(*waiting, wanted)
                 if found is None:
                     tried = (

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
 from streamproof.base.errors import InputError, ModelError, StreamproofError, UsageError, did_you_mean
+from streamproof.base.records import replace
 from streamproof.base.text import visible
 from streamproof.conformance.binding import (
     Binding,
@@ -143,7 +144,7 @@ class EventLog(Binding):
         except InputError:
             if self.assumed and not self.enlarged:
                 for larger_plan in self._larger_plans(run):
-                    return larger_plan
+                    return replace(larger_plan, larger=partial(self._larger_plans, run))
             raise
         name, larger = run.name.partition(".")[0], None
         if self.assumed and not self.enlarged:

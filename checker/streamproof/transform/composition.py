@@ -180,8 +180,8 @@ def _together(joint: Joint, row: _Row, places: Mapping[str, Loc | None]) -> Inst
                 raise ModelError(
                     f"{by[name].label} and {step.label} both change {name}, and happen at once in {joint.name}",
                     loc=joint.loc,
-                    remedy=f"places: {places[by[name].action]} and {places[step.action]}; write an action of the composite "
-                    "that calls the rules of its parts one after the other",
+                    remedy=f"places: {places[by[name].action] or by[name].label} and {places[step.action] or step.label}; "
+                    "write an action of the composite that calls the rules of its parts one after the other",
                 )
             by.setdefault(name, step)
     counts = Counter(name for step in row.steps for name, _ in step.picks)

@@ -244,6 +244,8 @@ def written(term: Expr, owner: str = "") -> str:
             return f"(not {_atom(cond, owner)})"
         case Total(bound=e.Var(name=name, sort=RangeSort() as sort), body=body):
             index = name.rstrip("'")
+            while index in e.variables(body):  # a variable of the model has this name
+                index += "_"
             here = Substitution({term.bound: var(index, sort)})(body)
             least, most = (sort.least, sort.most) if isinstance(sort, TermRange) else (num(sort.lo), num(sort.hi))
             after = _one_more(most)
