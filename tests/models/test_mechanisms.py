@@ -123,6 +123,14 @@ def test_medium_holds(spec) -> None:  # type: ignore[no-untyped-def]
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == MEDIUM[spec.model.name]
 
 
+@pytest.mark.parametrize(("spec", "counts"), [(CACHED, (676548, 2244329, 38)), (SHARES, (1066, 6225, 14))])
+def test_large_holds(spec, counts: tuple[int, int, int]) -> None:  # type: ignore[no-untyped-def]
+    """A tree with two sinks; four pools."""
+    result = explore(spec.system(**spec.model.sizes["large"]))
+    assert {f.verdict for f in result.findings} == {Verdict.HOLDS}
+    assert (result.counts.distinct, result.counts.generated, result.counts.depth) == counts
+
+
 def violated(spec, variant=None, **parameters):  # type: ignore[no-untyped-def]
     """The names of the violated properties."""
     return {f.property for f in explore(spec.system(variant, **parameters)).findings if f.verdict is Verdict.VIOLATED}
@@ -159,7 +167,8 @@ def test_what_determinism_is_good_for() -> None:
     """FLIP-1: if outputs do not differ, the other consumers of a restarted producer need not restart. That is so if the
     results that they read are kept, unless two of them read one lost result."""
     assert violated(FAILOVER, "no-downstream-restart", deterministic=True) == {"survives"}
-    assert violated(FAILOVER, "no-downstream-restart-kept") == set()
+    for topology in ("diamond", "chain", "join", "mixed"):
+        assert violated(FAILOVER, "no-downstream-restart-kept", topology=topology) == set()
     assert violated(FAILOVER, "no-downstream-restart-kept", deterministic=False) == {"consistent_result"}
     assert violated(FAILOVER, "no-downstream-restart-kept", topology="tee") == {"survives"}
     assert violated(CACHED, "no-downstream-restart", deterministic=True) == {"deadlock"}

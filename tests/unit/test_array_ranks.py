@@ -118,7 +118,7 @@ class FirstOnly(Drain, variant="first-only"):
 
 
 class Blocked(Drain, variant="blocked"):
-    """A channel can be blocked and unblocked for ever, so weak fairness does not guarantee that it is served."""
+    """A channel can be blocked and unblocked without end, so weak fairness does not guarantee that it is served."""
 
     @action(i=lambda m: range(m.n), fairness=WEAK)
     def consume(self, s, i):

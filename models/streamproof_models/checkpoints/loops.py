@@ -4,7 +4,7 @@ FLIP-15, part II, says only that "the fault tolerance logic for cycles (upstream
 channel. The protocol is that of Carbone et al., Lightweight Asynchronous Snapshots for Distributed Dataflows, section 4.3.
 
 A source feeds the *head* of a loop. The head sends each record to the *body*, which lets it leave the loop or sends it
-back on the feedback edge, as often as it likes: the loop may contain records for ever. A barrier enters with the records.
+back on the feedback edge, as often as it likes: the loop may contain records without end. A barrier enters with the records.
 The head takes its snapshot when it reads the barrier, sends it on, and from then on logs what it reads from the feedback
 edge, until the barrier has returned: those records were sent before the snapshot of the body and received after its
 own. The log is part of the head's snapshot. After a failure all tasks restart, and the feedback edge begins with the log.

@@ -44,7 +44,7 @@ class MainThread(Model):
     crashes: int = 1
     """Number of TaskExecutors that crash; the job needs the others only."""
     hangs: int = 1
-    """Whether the main thread may hang for ever."""
+    """Whether the main thread may hang without end."""
 
     limits = {
         "executors": (1, None), "parallelism": (1, None), "interval": (1, None), "reserve": (0, None),

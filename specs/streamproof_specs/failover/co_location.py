@@ -1,4 +1,4 @@
-"""Co-located tasks of different regions: in one place, none waits for ever, and no other task is disturbed."""
+"""Co-located tasks of different regions: in one place, none waits without end, and no other task is disturbed."""
 
 from __future__ import annotations
 
