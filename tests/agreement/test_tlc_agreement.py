@@ -83,6 +83,17 @@ DECIDED: list[Row] = [
     ("slots", "forced-location", {"tasks": "Q", "deaths": 0}),
     ("slots", "future-fails", {"instances": 1, "tasks": "A Q"}),
     ("slot_pool", "return-voids-offers", {"failures": 0}),
+    *(
+        pytest.param(row, marks=pytest.mark.long)
+        for row in (
+            ("cached_results", "stale-snapshots", {}),
+            ("failure_budgets", "restarts-count", {}),
+            ("co_location", "locked-forever", {}),
+            ("scheduling_types", "blocking-any-input", {}),
+            ("buffer_shares", "weak-requests", {}),
+            ("record_spans", "partial-kept", {"channels": 1}),
+        )
+    ),
 ]
 LARGER: list[Row] = [
     ("reference.async_termination_detection", None, {}),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nonempty import nonempty
+from other_machines import varied
 from sabotage import (
     PAGE,
     RUNS,
@@ -19,7 +20,6 @@ from sabotage import (
     judged_with,
     sabotaged,
     section,
-    varied,
     without_action,
 )
 from shares import share
