@@ -201,7 +201,6 @@ class Baton(Model):
 
     def state(self):
         """All subtasks run, and there is neither record nor baton. Variables without an index are left out."""
-        item = Record(kind=Enum("RECORD", "END", *self.kinds), busy=Bool(), id=Range(0, self.ids - 1))
         declared = {
             "phase": Array(self.tasks, Enum("RUNNING", "ATTEMPTING", "TERMINATED")),
             "records": Range(0, self.work),
@@ -210,7 +209,7 @@ class Baton(Model):
         if self.operators:
             declared["held"] = Array(self.operators, Range(0, self.work))
         if self.channels:
-            declared["channel"] = Array(self.channels, Queue(item, capacity=max(self.room(c) for c in self.channels)))
+            declared = {**declared, **self.contents()}
         if self.heads:
             declared["since_baton"] = Array(self.marked, Enum("NONE", "CLEAN", "DIRTY"))
             declared["id"] = Array(self.heads, Range(0, self.ids - 1))
@@ -218,6 +217,11 @@ class Baton(Model):
             declared["arrived"] = Array(tuple(self.joins), Set(Enum(*self.channels)))
             declared["busy"] = Array(tuple(self.joins), Bool())
         return State(**declared)
+
+    def contents(self):
+        """The variables of channels: queues of records, batons and END."""
+        item = Record(kind=Enum("RECORD", "END", *self.kinds), busy=Bool(), id=Range(0, self.ids - 1))
+        return {"channel": Array(self.channels, Queue(item, capacity=max(self.room(c) for c in self.channels)))}
 
     # --- records
 
@@ -270,10 +274,25 @@ class Baton(Model):
         """Whether the first item of a channel is of that kind."""
         return len(s.channel[c]) > 0 and s.channel[c].head.kind == kind
 
+    def is_empty(self, s, c):
+        """Whether a channel has no item."""
+        return len(s.channel[c]) == 0
+
+    def has_no_record(self, s, c):
+        """Whether a channel has no record."""
+        return all(item.kind != "RECORD" for item in s.channel[c])
+
     def take(self, s, c, kind):
         """Removes the first item of a channel, which is of that kind."""
         require(self.is_next(s, c, kind))
         s.channel[c].pop()
+
+    def take_baton(self, s, c, baton):
+        """Removes the first item of a channel, which is that baton, and returns its status and attempt."""
+        require(self.is_next(s, c, baton))
+        busy, id = s.channel[c].head.busy, s.channel[c].head.id
+        s.channel[c].pop()
+        return busy, id
 
     @terminal
     def done(self, s):
@@ -321,9 +340,7 @@ class Baton(Model):
     @action(c="channels", baton=lambda m, c: m.batons[c], fairness=WEAK)
     def receive_baton(self, s, c, baton):
         """An operator receives a baton; one that has terminated ignores it."""
-        require(self.is_next(s, c, baton))
-        busy, id = s.channel[c].head.busy, s.channel[c].head.id
-        s.channel[c].pop()
+        busy, id = self.take_baton(s, c, baton)
         if s.phase[self.target[c]] != "TERMINATED":
             self.align(s, c, self.batons[c][baton], busy, id)
 

@@ -157,7 +157,7 @@ class Timeout(Baton, variant="timeout"):
         """Nothing more comes from outside the loop, and nothing is there from inside."""
         require(s.phase[o] == "ATTEMPTING")
         require(s.held[o] == 0)
-        require(all(len(s.channel[c]) == 0 for c in self.routes.feedback_inputs[o]))
+        require(all(self.is_empty(s, c) for c in self.routes.feedback_inputs[o]))
         s.phase[o] = "TERMINATED"
         self.send_end(s, o)
 
@@ -204,3 +204,16 @@ class Unscoped(Baton, variant="unscoped"):
     def make_routes(self):
         """If loops are not scopes, batons go on every path that leads back."""
         return Routes(topology(self.topology), scoped=False)
+
+
+class Restored(Baton, variant="restored"):
+    """An attempt that goes on from a checkpoint: its channels begin with records. All properties hold."""
+
+    @action(c="channels")
+    def replay(self, s, c):
+        """Another record is there from the beginning: nothing has happened yet, or all that has happened left no trace. While
+        all run there is neither END nor a baton."""
+        require(s.records < self.work)
+        require(all(phase == "RUNNING" for phase in s.phase) and all(held == 0 for held in s.held))
+        s.records += 1
+        self.push(s, c, "RECORD")

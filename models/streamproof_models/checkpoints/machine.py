@@ -243,14 +243,11 @@ class Checkpoints(CheckpointRules, Model):
 
     @action(t="tasks")
     def fail(self, s, t):
-        """A task fails: `failUnacknowledgedPendingCheckpointsFor` its attempt."""
+        """A task fails. Nothing is aborted before the restart begins."""
         require(s.job == "RUNNING" and s.running[t] and s.failures_left > 0)
         s.failures_left -= 1
         s.running[t] = False
         s.job = "FAILING"
-        for c in self.every:
-            if s.checkpoint[c] == "PENDING" and not s.acknowledged[c, t]:
-                s.checkpoint[c] = "ABORTED"
 
     @action(fairness=WEAK)
     def stop_scheduler(self, s):

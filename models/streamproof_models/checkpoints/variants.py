@@ -47,11 +47,11 @@ class TriggersDisposed(Checkpoints, variant="triggers-disposed"):
 
 
 class StalePlan(Checkpoints, variant="stale-plan"):
-    """The check before a pending checkpoint is made asks only whether the job runs, as in Flink 2.3."""
+    """The check before a pending checkpoint is made asks only whether the job restarts, as in Flink 2.3."""
 
     def may_create(self, s):
-        """`periodicScheduling`, which is set again after a restart."""
-        return s.job == "RUNNING"
+        """`periodicScheduling`, which is not set from `stopCheckpointScheduler` to the end of the restart."""
+        return s.job != "RESTARTING"
 
 
 class ChecksThenCreates(Checkpoints, variant="checks-then-creates"):

@@ -5,9 +5,9 @@ the same share of the globally available ones (+-1)". A pool requires some buffe
 created or destroyed, the `NetworkBufferPool` distributes again what is beyond the requirements (`redistributeBuffers`).
 A pool that holds more than its new size requests none until it has recycled enough (`LocalBufferPool.setNumBuffers`).
 
-Abstraction: buffers are dealt out one by one; Flink computes shares by division, with the same result up to which pools
-get one more. All pools have the same limits. Lists of free buffers in the pools are left out: a recycled buffer is
-globally free.
+Abstraction: buffers are dealt out one by one; Flink computes shares by division (variant `divided`), with the same result up
+to which pools get one more. All pools have the same limits. Lists of free buffers in the pools are left out: a recycled
+buffer is globally free.
 """
 
 from __future__ import annotations
@@ -80,14 +80,11 @@ class BufferShares(Model):
 
     def redistribute(self, s):
         """Each pool gets what it requires; the rest is dealt out, one buffer each in turn, while pools can use more."""
-        left = self.buffers - self.required_by(s)
+        left, count, before = self.buffers - self.required_by(s), sum(s.created[p] for p in self.every), 0
         for p in self.every:
-            s.size[p] = self.required if s.created[p] else 0
-        for _ in range(self.most - self.required):
-            for p in self.every:
-                if s.created[p] and left > 0:
-                    s.size[p] += 1
-                    left -= 1
+            turns = sum(before + turn * count < left for turn in range(self.most - self.required))
+            s.size[p] = self.required + turns if s.created[p] else 0
+            before += int(s.created[p])
 
     @action(p="every", fairness=STRONG)
     def request(self, s, p):
@@ -114,6 +111,25 @@ class WeakRequests(BufferShares, variant="weak-requests"):
         """As in the machine, with weak fairness."""
         require(s.created[p] and self.permits(s, p) and self.free(s) > 0)
         s.held[p] += 1
+
+
+class DividedShares(BufferShares, variant="divided"):
+    """The pools that get one more are those at which a whole buffer has come together, as in Flink 1.20 to 2.3."""
+
+    def redistribute(self, s):
+        """`redistributeBuffers`: the first `n` of `k` pools together get the whole part of `n / k` of what is distributed."""
+        count = sum(int(s.created[p]) for p in self.every)
+        left = self.buffers - self.required_by(s)
+        distributed = min(left, count * (self.most - self.required))
+        together = 0
+        for p in self.every:
+            s.size[p] = self.required if s.created[p] else 0
+            if s.created[p]:
+                together += distributed
+                for _ in range(self.most - self.required):
+                    if together >= count:
+                        s.size[p] += 1
+                        together -= count
 
 
 class Overcommitted(BufferShares, variant="overcommitted"):

@@ -49,6 +49,8 @@ class RecordSpans(Model):
         self.total = len(self.record_at)
         self.starts = tuple(i for i, r in enumerate(self.record_at) if i == 0 or self.record_at[i - 1] != r)
         """The positions at which a record begins."""
+        self.single_units = False
+        """Whether every buffer has one unit, which is where the buffer begins; so a rule needs no term for each unit."""
         self.every = range(self.channels)
         self.deserialisers = tuple(self.every)
         """Channel -> its deserialiser."""
@@ -107,7 +109,7 @@ class RecordSpans(Model):
         require(len(s.under_way[c]) > 0)
         sent = s.under_way[c].pop()
         d = self.deserialisers[c]
-        for unit in range(self.total):
+        for unit in (sent.start,) if self.single_units else range(self.total):
             if sent.start <= unit and unit < sent.end:
                 self.gather(s, c, d, unit)
 

@@ -38,7 +38,7 @@ class RareCalls(Channel):
         """Also before the request has arrived, and before the release if that may be late."""
         require(s.reader_created or s.partition_requests == 0)
         require(s.channel_released or self.late_release)
-        require(s.cancel_requests <= len(s.responses))
+        self.may_cancel(s)
         s.cancel_requests += 1
         s.in_available_readers = False
 

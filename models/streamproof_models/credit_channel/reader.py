@@ -39,7 +39,7 @@ class Reader(Subpartition):
     @action(fairness=WEAK)
     def notify_reader_created(self, s):
         """The partition exists: the reader gets its view and is added to `allReaders`."""
-        require(s.reader_created and not s.in_all_readers and not s.reader_released)
+        require(s.reader_created and not s.in_all_readers and not s.reader_released and not s.subpartition_released)
         s.in_all_readers = True
 
     @action(fairness=WEAK)
@@ -64,9 +64,14 @@ class Reader(Subpartition):
     def cancel(self, s):
         """A CancelPartitionRequest arrives: the consumer sends one when it releases the channel, and one more for each
         message that arrives later. A reader in `allReaders` is then released; of any other the registration stays."""
-        require(s.reader_created and s.channel_released and s.cancel_requests <= len(s.responses))
+        require(s.reader_created and s.channel_released)
+        self.may_cancel(s)
         s.cancel_requests += 1
         s.in_available_readers = False
+
+    def may_cancel(self, s):
+        """Each message that was not received, and is on its way or was discarded, may have had its request to cancel."""
+        require(s.cancel_requests <= max(len(s.responses), s.sequence_number - s.expected_sequence_number))
 
     @action
     def release_reader(self, s):

@@ -62,19 +62,20 @@ class Subpartition(Messages):
         return data_type
 
     def poll_event(self, s, skipped):
-        """`pollBuffer`, for events: a blocked subpartition has only priority events."""
+        """`pollBuffer`, for events, of which priority events are first."""
+        require(not s.is_blocked)
         if len(s.priority_buffers) > 0:
             require(skipped == 0)
             data_type = s.priority_buffers.pop()
         else:
-            require(not s.is_blocked)
             self.skip_empty(s, skipped)
             require(len(s.buffers) > 0 and s.buffers.head not in self.data)
             data_type = s.buffers.pop()
         return data_type
 
     def skip_empty(self, s, count):
-        """`pollBuffer` drops finished buffers without data."""
+        """`pollBuffer` drops finished buffers without data. Without credit it is not called: the first buffer is data."""
+        require(count == 0 or s.num_credits_available > 0)
         for _ in range(count):
             require(len(s.buffers) > 0 and s.buffers.head in self.data)
             s.buffers.pop()
@@ -94,4 +95,4 @@ class Subpartition(Messages):
 
     def has_next(self, s):
         """Whether something can be polled, given credit."""
-        return len(s.priority_buffers) > 0 or (not s.is_blocked and len(s.buffers) > 0)
+        return not s.is_blocked and len(s.priority_buffers) + len(s.buffers) > 0

@@ -6,6 +6,8 @@ it forgets the partitions. So the first decisions still consider those partition
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from streamproof import WEAK, Array, Enum, Range, State, action, require
 from streamproof_models.failover.machine import Failover
 
@@ -13,6 +15,7 @@ from streamproof_models.failover.machine import Failover
 class LostExecutors(Failover, variant="lost-executors"):
     """Whole TaskExecutors are lost instead of single partitions."""
 
+    lost_singly: ClassVar[bool] = False
     losses: int = 0
     executors: int = 2
     """Number of TaskExecutors; tasks are placed on them round robin."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from streamproof import WEAK, action, require
-from streamproof_models.failover.graph import Exchange
 from streamproof_models.failover.machine import Failover, grouped
 from streamproof_models.failover.regions import Merging
 
@@ -31,7 +30,7 @@ class FlinkRules(Failover, variant="flink"):
     def setup(self):
         """Adds which inputs are hybrid, and the tasks that may notice the end of their peers."""
         super().setup()
-        hybrid = {e.dataset for e in self.job_graph().edges if e.exchange is Exchange.HYBRID_FULL}
+        hybrid = {e.dataset for e in self.job_graph().edges if e.exchange.hybrid}
         self.early = tuple(p for p in self.partitions if p in hybrid or p.rpartition("#")[0] in hybrid)
         """Hybrid partitions, which are read while they are written."""
         early = {c for c, p in self.partition_of.items() if p in set(self.early)}
@@ -87,9 +86,9 @@ class FlinkRules(Failover, variant="flink"):
         return c in self.partition_of or s.status[self.channels[c][0]] in (*self.active, "FINISHED")
 
     def store_output(self, s, t):
-        """As in the machine, but what has been released already."""
+        """As in the machine, but what has been released or forgotten: partitions are tracked from the deployment on."""
         for p in self.outputs[t]:
-            if p not in self.early or s.partition[p] != "RELEASED":
+            if s.partition[p] == "PRODUCING":
                 s.partition[p] = "STORED"
 
     def releasable(self, p):
@@ -107,8 +106,8 @@ class FlinkRules(Failover, variant="flink"):
 
     @action(t="coupled")
     def withdraw(self, s, t):
-        """A task ends as CANCELED without a cancel call: a peer has gone before the JobMaster knew."""
-        require(s.job == "RUNNING" and s.status[t] in self.active)
+        """A task that was sent ends as CANCELED without a cancel call: a peer has gone before the JobMaster knew."""
+        require(s.job == "RUNNING" and s.status[t] in self.active and s.status[t] != "SCHEDULED")
         self.spend_failure(s)
         self.end(s, t, "CANCELED")
 

@@ -61,6 +61,11 @@ class Exchange(Enum):
         """Whether a restarted consumer can read an available partition again from its start."""
         return not self.glues and self is not Exchange.HYBRID_SELECTIVE
 
+    @property
+    def hybrid(self) -> bool:
+        """Whether the consumer may read a partition while it is written, or after."""
+        return self in (Exchange.HYBRID_FULL, Exchange.HYBRID_SELECTIVE)
+
 
 @dataclass(frozen=True, slots=True)
 class Vertex:

@@ -15,8 +15,8 @@ each within a budget. What is modelled:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from functools import cached_property
+from typing import ClassVar, TypeAlias, TypeVar
 
 from streamproof import WEAK, Array, Enum, Model, Option, Range, Set, State, action, require, terminal
 from streamproof_models.failover.graph import JobGraph
@@ -67,11 +67,13 @@ class BatchJob(Model):
         self.component_of = dict(zip(self.tasks, connected_components(topology), strict=True))
         """Task -> a number for its connected component of the job graph."""
         self.partitions: dict[str, str] = {}
-        """Result partition that can be read again -> its producer."""
+        """Result partition that outlives its producer -> its producer."""
         self.channels: dict[str, tuple[str, str]] = {}
         """Input channel -> its producer and its consumer."""
         self.partition_of: dict[str, str] = {}
-        """Input channel -> its partition, if that can be read again."""
+        """Input channel -> its partition, if that outlives its producer."""
+        self.read_once: set[str] = set()
+        """The partitions that cannot be read again."""
         for connection in topology.connections:
             self._connect(connection)
 
@@ -96,17 +98,17 @@ class BatchJob(Model):
     def _connect(self, connection: Connection) -> None:
         """Adds the partitions and channels of an edge between tasks."""
         edge, first = connection.edge, connection.producers.start
-        if not edge.exchange.glues and not edge.exchange.rereadable:
-            raise ValueError(f"exchange {edge.exchange.value} of {edge} is not part of the machine")
         for producers, consumers in connection.groups():
             for p in producers:
                 partition = f"{edge.dataset}#{p - first}" if len(connection.producers) > 1 else edge.dataset
-                if edge.exchange.rereadable:
+                if not edge.exchange.glues:
                     self.partitions[partition] = self.tasks[p]
+                    if not edge.exchange.rereadable:
+                        self.read_once.add(partition)
                 for c in consumers:
                     channel = f"{self.tasks[c]}<{partition}"
                     self.channels[channel] = (self.tasks[p], self.tasks[c])
-                    if edge.exchange.rereadable:
+                    if not edge.exchange.glues:
                         self.partition_of[channel] = partition
 
 
@@ -131,19 +133,9 @@ def grouped_by(
     return grouped([key for key, _ in by], by)
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumedGroup:
-    """Partitions that the same other regions read."""
-
-    produced: tuple[tuple[str, str], ...]
-    """The partitions, each after the region that produces it."""
-    consumers: tuple[str, ...]
-
-    @property
-    def regions(self) -> tuple[str, ...]:
-        """The regions that need every partition of the group if they restart: the consumers, and, since these restart
-        with it, a producer of another partition."""
-        return (*self.consumers, *(r for r, _ in self.produced)) if len(self.produced) > 1 else self.consumers
+ConsumedGroup: TypeAlias = tuple[tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]]
+"""Partitions that the same other regions read, each after the region that produces it; these regions; the regions that need
+every partition of the group if they restart: the readers, and, since these restart with it, a producer of another one."""
 
 
 class Failover(BatchJob):
@@ -170,6 +162,8 @@ class Failover(BatchJob):
     """States in which a task can find an input missing."""
     budgeted: ClassVar[bool] = True
     """Whether `failures` and `losses` bound what happens; decisions to restart are always bounded."""
+    lost_singly: ClassVar[bool] = True
+    """Whether each partition that is lost is one of `losses`."""
 
     def setup(self):
         """The structure of the job, and the number of decisions."""
@@ -189,7 +183,7 @@ class Failover(BatchJob):
         self.rounds = len(self.regions) - 1
         """How often the restart rule visits every group: a chain of causes meets no region twice."""
 
-    @property
+    @cached_property
     def places(self):
         """Number of decisions that can be pending at a time."""
         return self.decisions
@@ -198,10 +192,12 @@ class Failover(BatchJob):
         read = self.consuming_regions
         others = {p: tuple(sorted(r for r in read[p] if r != at)) for p, at in self.producing_region.items()}
         groups = grouped_by(others, [p for p, readers in others.items() if len(readers) > 0])
-        return tuple(
-            ConsumedGroup(tuple((self.producing_region[p], p) for p in parts), consumers)
-            for consumers, parts in groups.items()
-        )
+        found = []
+        for consumers, parts in groups.items():
+            produced = tuple((self.producing_region[p], p) for p in parts)
+            needing = (*consumers, *(r for r, _ in produced)) if len(produced) > 1 else consumers
+            found.append((produced, consumers, needing))
+        return tuple(found)
 
     def state(self):
         """All tasks CREATED, nothing produced."""
@@ -242,7 +238,11 @@ class Failover(BatchJob):
 
     def has_finished(self, s, t):
         """Whether task `t` has finished and no pending decision restarts it."""
-        return s.status[t] == "FINISHED" and not any(self.restarts_task(s, k, t) for k in range(self.places))
+        return s.status[t] == "FINISHED" and not self.will_restart(s, t)
+
+    def will_restart(self, s, t):
+        """Whether a pending decision restarts task `t`."""
+        return any(self.restarts_task(s, k, t) for k in range(self.places))
 
     def take_up(self, s, tasks):
         """Tasks wait for their slots; the JobMaster tracks their output from now on."""
@@ -303,7 +303,7 @@ class Failover(BatchJob):
     @action(fairness=WEAK)
     def complete(self, s):
         """The last task has finished and no decision is pending: the job has finished."""
-        require(s.job == "RUNNING" and all(len(s.restarting[k]) == 0 for k in range(self.places)))
+        require(s.job == "RUNNING" and self.is_settled(s))
         require(all(s.status[t] == "FINISHED" for t in self.tasks))
         s.job = "FINISHED"
 
@@ -363,6 +363,10 @@ class Failover(BatchJob):
         """The present attempt of `t` ends: its output is void, and no decision awaits it any longer."""
         s.status[t] = status
         self.mark_output(s, t, "NONE")
+        self.stop_awaiting(s, t)
+
+    def stop_awaiting(self, s, t):
+        """No decision awaits task `t`."""
         for k in range(self.places):
             s.awaiting[k].discard(t)
 
@@ -379,18 +383,18 @@ class Failover(BatchJob):
         regions; all consumers of restarting regions, because the output may differ the next time."""
         marked = {r: r == self.region_of[failed] for r in self.regions}
         for _ in range(self.rounds):
-            for group in self.consumed_groups:
-                needed = any(marked[r] for r in group.regions)
-                for producer, p in group.produced:
+            for produced, consumers, needing in self.consumed_groups:
+                needed = any(marked[r] for r in needing)
+                for producer, p in produced:
                     marked[producer] = marked[producer] or (needed and self.is_lost(s, p, missing))
-                renewed = any(marked[producer] for producer, _ in group.produced)
-                for consumer in group.consumers:
+                renewed = any(marked[producer] for producer, _ in produced)
+                for consumer in consumers:
                     marked[consumer] = marked[consumer] or renewed
         return marked
 
     def is_lost(self, s, p, missing):
-        """Whether the JobMaster considers partition `p` lost: not tracked, or named by the failure at hand."""
-        return p == missing or s.partition[p] in ("NONE", "RELEASED")
+        """Whether partition `p` cannot be read again: not tracked by the JobMaster, named by the failure, or read once."""
+        return p == missing or p in self.read_once or s.partition[p] in ("NONE", "RELEASED")
 
     def begin_restart(self, s, chosen):
         """A new decision takes over the chosen tasks, except those never scheduled, and cancels the active ones."""
@@ -400,8 +404,12 @@ class Failover(BatchJob):
                 self.take_over(s, k, t)
                 if s.status[t] in (*self.active, "CANCELING"):
                     s.status[t] = "CANCELING"
-                    s.awaiting[k].add(t)
+                    self.await_task(s, k, t)
         s.decided += 1
+
+    def await_task(self, s, k, t):
+        """Decision `k` awaits task `t`."""
+        s.awaiting[k].add(t)
 
     def place(self, s):
         """Where the next decision is kept."""
@@ -409,8 +417,36 @@ class Failover(BatchJob):
 
     def take_over(self, s, k, t):
         """The decision in place `k` restarts task `t`, and no older one does."""
-        s.restarting[k].add(t)
+        self.include(s, k, t)
         s.version[t] = k
+
+    def is_settled(self, s):
+        """Whether no decision is pending."""
+        return all(self.is_carried_out(s, k) for k in range(self.places))
+
+    def include(self, s, k, t):
+        """Task `t` is one of decision `k`."""
+        s.restarting[k].add(t)
+
+    def includes(self, s, k, t):
+        """Whether task `t` is one of decision `k`, which is pending."""
+        return t in s.restarting[k]
+
+    def is_carried_out(self, s, k):
+        """Whether decision `k` has been carried out, or not been taken."""
+        return len(s.restarting[k]) == 0
+
+    def awaits(self, s, k, t):
+        """Whether decision `k` awaits task `t`."""
+        return t in s.awaiting[k]
+
+    def is_awaiting(self, s, k):
+        """Whether decision `k` awaits a task."""
+        return len(s.awaiting[k]) > 0
+
+    def carry_out(self, s, k):
+        """Decision `k` is pending no longer."""
+        s.restarting[k].clear()
 
     @action(t="tasks", fairness=WEAK)
     def cancel(self, s, t):
@@ -421,15 +457,15 @@ class Failover(BatchJob):
     @action(k="places", fairness=WEAK)
     def restart(self, s, k):
         """All tasks of decision `k` have stopped: those that no newer decision has taken over start again."""
-        require(s.job == "RUNNING" and k < s.decided and len(s.restarting[k]) > 0 and len(s.awaiting[k]) == 0)
+        require(s.job == "RUNNING" and k < s.decided and not self.is_carried_out(s, k) and not self.is_awaiting(s, k))
         for t in self.tasks:
             if self.restarts_task(s, k, t):
                 self.reset(s, t)
-        s.restarting[k].clear()
+        self.carry_out(s, k)
 
     def restarts_task(self, s, k, t):
         """Whether decision `k` is pending and the newest that restarts `t`."""
-        return t in s.restarting[k] and s.version[t] == k
+        return self.includes(s, k, t) and s.version[t] == k
 
     def reset(self, s, t):
         """A new attempt of `t`: what the old one produced and read is void."""

@@ -76,7 +76,7 @@ class NoVersioning(Failover, variant="no-versioning"):
 
     def restarts_task(self, s, k, t):
         """Whether decision `k` is pending and restarts `t`."""
-        return t in s.restarting[k]
+        return self.includes(s, k, t)
 
 
 class NoFence(Failover, variant="no-fence"):

@@ -162,6 +162,12 @@ class ReplacedProcesses(PartitionLifecycle, variant="runtime"):
         require(s.connected[0, s.location[p, a]])
         s.copy[p, a], s.report[p, a] = "LOST", "VOID"
 
+    @action(p="partitions", a="attempts")
+    def fill_disk(self, s, p, a):  # type: ignore[override]
+        """The disk is full when a producer writes: its attempt ends, and not the TaskExecutor."""
+        require(s.copy[p, a] in ("PRODUCING", "VANISHED") and s.connected[0, s.location[p, a]])
+        s.copy[p, a], s.report[p, a] = "LOST", "VOID"
+
     def stop_executor(self, s, e, how):
         """Another process of the TaskExecutor follows."""
         super().stop_executor(s, e, how)

@@ -251,7 +251,7 @@ class GraceWithoutFencing(Grace, variant="grace-without-fencing"):
 
 
 class UnfencedGrace(Grace, variant="unfenced-grace"):
-    """The JobMaster tells a TaskExecutor that it has given it up; messages may arrive after the next registration."""
+    """The JobMaster informs a TaskExecutor that it has given it up; messages may arrive after the next registration."""
 
     def lose_executor(self, s, j, e):
         """As Flink does, the JobMaster also sends `disconnectJobManager`."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import combinations
 from typing import ClassVar
 
-from streamproof_models.failover.graph import Exchange
 from streamproof_models.failover.machine import BatchJob
 from streamproof_models.failover.regions import Regions, pipelined_regions
 from streamproof_models.failover.restart import regions_to_restart
@@ -40,7 +40,7 @@ class GroupedJob(BatchJob):
         self.consumers: dict[str, tuple[str, ...]] = {}
         """Group -> the tasks that read all of them: its ConsumerVertexGroup."""
         self.blocking: dict[str, bool] = {}
-        """Group -> whether its partitions can be read again."""
+        """Group -> whether its partitions outlive their producers."""
         self.partitions_of: dict[str, tuple[str, ...]] = {}
         """Group -> its partitions, if they can be read again."""
         self.early: set[str] = set()
@@ -52,8 +52,8 @@ class GroupedJob(BatchJob):
                 g = edge.dataset + (edge.target if shared else "") + (f"/{number}" if c.group_count > 1 else "")
                 self.producers[g] = tuple(self.tasks[p] for p in producers)
                 self.consumers[g] = tuple(self.tasks[t] for t in consumers)
-                self.blocking[g] = edge.exchange.rereadable
-                if self.reads_early and edge.exchange is Exchange.HYBRID_FULL:
+                self.blocking[g] = not edge.exchange.glues
+                if self.reads_early and edge.exchange.hybrid:
                     self.early.add(g)
                 written = [p for p in self.partitions if p.rpartition("#")[0] == edge.dataset or p == edge.dataset]
                 self.partitions_of[g] = tuple(p for p in written if self.partitions[p] in self.producers[g])
@@ -62,12 +62,15 @@ class GroupedJob(BatchJob):
         """(task, group that it reads): an input gate, or a part of one."""
         self.late = [(t, g) for t, g in self.gates if self.eager and self.crosses(g)]
         """The gates whose descriptors are unknown when their task is deployed."""
-        self.losses = [", ".join(some) or "none" for some in self.lost_together()]
-        """Sets of partitions, by name."""
         self.awaited = {r: tuple((g, self.made_inside(r, g)) for g in self.inputs_of(r)) for r in self.regions}
         """Region -> the groups that it reads from other regions, each with the number of its producers in the region."""
         self.written = {t: tuple(g for g in self.groups if t in self.producers[g]) for t in self.tasks}
         """Task -> the groups with a partition of it."""
+
+    @cached_property
+    def losses(self) -> list[str]:
+        """Sets of partitions, by name."""
+        return [", ".join(some) or "none" for some in self.lost_together()]
 
     def is_offloaded(self, g: str) -> bool:
         """Whether the descriptors of a group are large enough for the blob server."""

@@ -77,6 +77,8 @@ class Pattern(Enum):
     POINTWISE = "pointwise"
     """Each with the one of its number: both sides have as many."""
     ALL_TO_ALL = "all-to-all"
+    RESCALE = "rescale"
+    """Each with a share of the others, as even as division allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,4 +185,5 @@ class ScopedGraph:
 
     @staticmethod
     def _written(edges: tuple[Edge, ...], arrow: str) -> str:
-        return " ".join(e.source + arrow * (1 + (e.pattern is Pattern.ALL_TO_ALL)) + e.target for e in edges)
+        arrows = {Pattern.ALL_TO_ALL: 2 * arrow, Pattern.RESCALE: f"{arrow}="}
+        return " ".join(e.source + arrows.get(e.pattern, arrow) + e.target for e in edges)

@@ -41,6 +41,12 @@ class Subtasks:
                 pairs = [(a, b) for a in sources for b in targets]
                 if edge.pattern is Pattern.POINTWISE:
                     pairs = list(zip(sources, targets, strict=True))
+                elif edge.pattern is Pattern.RESCALE:
+                    n, m = len(sources), len(targets)
+                    # Producer i of n and consumer j of m have a part of the unit interval in common.
+                    pairs = [
+                        (a, b) for i, a in enumerate(sources) for j, b in enumerate(targets) if _shares(i, j, n, m)
+                    ]
                 made += [Link(a + arrow + b, a, b, edge, arrow == "~") for a, b in pairs]
         return made
 
@@ -84,3 +90,10 @@ class Subtasks:
 
 def _tasks(name: str, parallelism: int) -> tuple[str, ...]:
     return (name,) if parallelism == 1 else tuple(f"{name}{i}" for i in range(parallelism))
+
+
+def _shares(i: int, j: int, n: int, m: int) -> bool:
+    """Whether subtask `i` of `n` sends to subtask `j` of `m`: the fewer ones have shares of the others, in their order."""
+    if n >= m:
+        return j == ((i + 1) * m - 1) // n
+    return i == j * n // m

@@ -9,14 +9,23 @@ from streamproof_models.scopes.rules import validate
 
 _NAME = r"[A-Za-z0-9_]+"
 _OPERATOR = re.compile(rf"(?:(?P<scope>{_NAME}(?:\.{_NAME})*):)?(?P<name>{_NAME})(?:\*(?P<parallelism>[0-9]+))?")
-_EDGE = re.compile(rf"(?P<source>{_NAME})(?P<arrow>>>?|~~?)(?P<target>{_NAME})")
+_EDGE = re.compile(rf"(?P<source>{_NAME})(?P<arrow>>[>=]?|~~?)(?P<target>{_NAME})")
+
+
+_PATTERNS = {
+    "": Pattern.POINTWISE,
+    ">": Pattern.ALL_TO_ALL,
+    "~": Pattern.ALL_TO_ALL,
+    "=": Pattern.RESCALE,
+}
 
 
 def parse(text: str) -> ScopedGraph:
     """The graph described by a text, checked by `validate`.
 
     Three sections between semicolons, each a list of words: operators (``name``, ``LOOP.LOOP:name``, ``name*2`` for two
-    subtasks), edges (``a>b``, ``a>>b`` all-to-all) and feedback edges (``c~b``, ``c~~b`` all-to-all). Raises `ScopeError`.
+    subtasks), edges (``a>b``, ``a>>b`` all-to-all, ``a>=b`` rescaled) and feedback edges (``c~b``, ``c~~b`` all-to-all).
+    Raises `ScopeError`.
     """
     return validate(parse_unchecked(text))
 
@@ -47,5 +56,4 @@ def _edge(word: str, arrow: str, where: str) -> Edge:
     found = _EDGE.fullmatch(word)
     if found is None or found["arrow"][0] != arrow:
         raise ScopeError(f"{word!r} among the {where}, is not of the form a{arrow}b or a{arrow}{arrow}b")
-    pattern = Pattern.ALL_TO_ALL if len(found["arrow"]) == 2 else Pattern.POINTWISE
-    return Edge(found["source"], found["target"], pattern)
+    return Edge(found["source"], found["target"], _PATTERNS[found["arrow"][1:]])

@@ -213,7 +213,6 @@ class SlotPool(SlotRules, Model):
         s.jm[a] = "ABSENT"
         s.task[a] = False
         self.close_connection(s, a)
-        self.cancel_timer(s, a)
         s.offers[a] = 0
         s.answer[a] = "NONE"
         s.held[a] = "NONE"
@@ -347,18 +346,18 @@ class SlotPool(SlotRules, Model):
 
     @action(a="allocations", fairness=WEAK)
     def receive_available(self, s, a):
-        """`notifySlotAvailable`: the slot is free."""
-        require(s.available[a])
+        """`notifySlotAvailable`: the slot is free. Not before a slot report that was sent earlier, when it was not."""
+        require(s.available[a] and s.slot_report[a] != "HAS")
         s.available[a] = False
         s.rm[a] = "UNUSED"
 
     @action(a="allocations", fairness=WEAK)
     def receive_slot_report(self, s, a):
-        """The slot report completes a PENDING allocation that it has, and frees an ALLOCATED one that it does not have."""
+        """The slot report completes a PENDING allocation that it has, and frees an ALLOCATED one that it does not have. One
+        that is not known is adopted (never here)."""
         require(s.slot_report[a] != "NONE")
         if s.slot_report[a] == "HAS":
-            if s.rm[a] == "PENDING":
-                s.rm[a] = "ALLOCATED"
+            s.rm[a] = "ALLOCATED"
         elif s.rm[a] == "ALLOCATED" or not self.exempts_pending:
             s.rm[a] = "UNUSED"
         s.slot_report[a] = "NONE"

@@ -41,11 +41,8 @@ class ReplacedOwners(SlotPool, variant="runtime", without="offer_again"):
     @action(a="allocations", has=[True, False])
     def receive_report(self, s, a, has):
         """A slot report that has the allocation, or not; a ResourceManager that does not know it adopts it."""
-        if has and s.rm[a] == "UNUSED":
-            s.rm[a] = "ALLOCATED"
-        else:
-            s.slot_report[a] = "HAS" if has else "HAS_NOT"
-            self.receive_slot_report(s, a)
+        s.slot_report[a] = "HAS" if has else "HAS_NOT"
+        self.receive_slot_report(s, a)
 
     @action(a="allocations")
     def forget(self, s, a):

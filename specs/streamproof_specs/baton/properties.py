@@ -25,7 +25,7 @@ def quiet(m, s, o):
     """Whether no record can reach an operator, and it holds none."""
     tasks, channels = m.routes.upstream(o)
     return all(s.phase[t] == "TERMINATED" if t in m.sources else s.held[t] == 0 for t in tasks) and all(
-        item.kind != "RECORD" for c in channels for item in s.channel[c]
+        m.has_no_record(s, c) for c in channels
     )
 
 
@@ -112,13 +112,7 @@ def quiet_ones_terminate(m, s):
 def records_get_through(m, s):
     """No record stays behind batons forever, whatever attempts are made or aborted."""
     return all(
-        always(
-            eventually(
-                len(s.channel[c]) == 0
-                or s.channel[c].head.kind not in m.kinds
-                or all(item.kind != "RECORD" for item in s.channel[c])
-            )
-        )
+        always(eventually(len(s.channel[c]) == 0 or s.channel[c].head.kind not in m.kinds or m.has_no_record(s, c)))
         for c in m.channels
     )
 

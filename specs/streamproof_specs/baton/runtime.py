@@ -8,16 +8,21 @@ of a baton and the state of the subtask after the event, must be what the machin
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 from streamproof.conformance import (
+    INTEGER,
+    TEXT,
+    TRUTH,
     Constraint,
     Event,
+    EventForm,
     InputError,
-    Instance,
+    LogForm,
     Move,
     Observation,
     Plan,
@@ -27,16 +32,35 @@ from streamproof.conformance import (
     Unit,
     compile_model,
 )
+from streamproof_models.baton import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton.machine import Baton
 from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.text import parse
 from streamproof_specs.runtime.clocks import contradictions
 from streamproof_specs.runtime.ends import missing_ends
-from streamproof_specs.runtime.logs import FLOW, JOBMASTER, LOG, RuntimeLogs, attempts
+from streamproof_specs.runtime.instances import Instances
+from streamproof_specs.runtime.logs import FLOW, JOBMASTER, RuntimeLogs, attempts
 from streamproof_specs.runtime.sessions import reused_attempts, unscheduled_attempts
+from streamproof_specs.runtime.vocabulary import (
+    BY_CLOCK,
+    BY_NUMBER,
+    CHANNEL,
+    CHANNELS,
+    CONTENT,
+    CONTENTS,
+    DONE,
+    GRAPH,
+    LACKING,
+    NO_CONTENT,
+    OF_ATTEMPT,
+    SUBTASK,
+    TITLE,
+)
 
 EMITS = ("record_processed", "buffers_flushed")
 """Events with which buffers of an operator leave."""
+REPLAYED = "buffers_replayed"
+"""The first event of a subtask that goes on from a checkpoint: its feedback channels and outputs begin with these buffers."""
 MILESTONES = ("deployed", "started", "finished")
 """Events of the JobMaster about an attempt, in their order."""
 RECORD_EVENTS = ("record_produced", "record_received", *EMITS)
@@ -49,27 +73,19 @@ STATES = {"phase": "phase", "held": "held", "attempt": "id"}
 
 
 @lru_cache(maxsize=64)
-def machine(graph: str, work: int) -> Machine:
+def machine(graph: str, work: int, variant: str | None = None) -> Machine:
     """The baton for a graph, with room for a number of records."""
-    return Machine(graph, work)
+    return Machine(graph, work, variant)
 
 
 class Machine:
     """The baton for one graph; its actions by their arguments, choices included."""
 
-    def __init__(self, graph: str, work: int) -> None:
+    def __init__(self, graph: str, work: int, variant: str | None) -> None:
         """`graph` is the text of a scoped graph."""
-        self.model = Baton.build(None, topology=graph, work=work)
+        self.model = Baton.build(variant, topology=graph, work=work)
         self.system = compile_model(self.model, without_properties=True)
-        self._instances: dict[tuple[str, frozenset[tuple[str, Any]]], tuple[Instance, ...]] = {}
-        for action in self.system.actions:
-            for instance in action.instances:
-                key = action.name, frozenset((*instance.args, *instance.picks))
-                self._instances[key] = (*self._instances.get(key, ()), instance)
-
-    def __call__(self, action: str, args: Mapping[str, Any], /) -> tuple[Instance, ...]:
-        """The instances of a move."""
-        return self._instances.get((action, frozenset(args.items())), ())
+        self.instances = Instances(self.system)
 
     @cached_property
     def sources(self) -> frozenset[str]:
@@ -89,39 +105,49 @@ class RuntimeBaton(RuntimeLogs):
     one event log.
     """
 
-    log = LOG
-
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each attempt, and one for each contradiction between attempts and their JobMasters."""
-        released = [event for event in events if event.event == "channel_released"]
+        counted = {"channel_released", "buffers_sent", "record_spans", "snapshot_taken"}
+        if any(event.event == "job_started" and event.args.get("unaligned") for event in events):
+            counted = {"channel_released"}  # buffers of a checkpoint are sent again, without an event of their own
+        flow = [event for event in events if event.event in counted]
         events = [event for event in events if event.event not in FLOW]
         traces = attempts(events)
         begun = {
             t: own for t, own in traces.items() if any(e.process != JOBMASTER or e.event == "finished" for e in own)
         }
-        cases = (*(_case(trace, own, released) for trace, own in begun.items()), *reused_attempts(events))
+        cases = (*(_case(trace, own, flow) for trace, own in begun.items()), *reused_attempts(events))
         cases = (*cases, *unscheduled_attempts(events), *missing_ends(events))
         return Plan(name, cases, tuple(events), unit="attempt", nothing="no attempt of the job has begun")
 
 
-def _case(trace: str, events: Sequence[Event], released: Iterable[Event]) -> Unit:
-    """The case of an attempt; `released`: the events with which END is taken, of all attempts."""
+def _case(trace: str, events: Sequence[Event], flow: Iterable[Event]) -> Unit:
+    """The case of an attempt; `flow`: the events with which items are sent, a barrier follows, or END is taken, of all
+    attempts."""
     name, _, number = trace.rpartition("#")
     title = f"attempt {number} of {name}"
     of_master = {e.event: e for e in events if e.process == JOBMASTER}
     deployed = of_master.get("deployed")
     if deployed is None or not isinstance(deployed.args.get("graph"), str):
         return Unit(trace, title, (), False, ("the JobMaster recorded no graph of this attempt",))
-    records = 1 + sum(len(_texts(e, "channels")) if e.event in EMITS else e.event == "record_produced" for e in events)
-    of = machine(graph_of(deployed), 1 << records.bit_length())
+    leaving = (*EMITS, REPLAYED)
+    records = 1 + sum(
+        len(_texts(e, "channels")) if e.event in leaving else e.event == "record_produced" for e in events
+    )
+    replayed = any(e.event == REPLAYED and e.args.get("channels") for e in events)
+    of = machine(graph_of(deployed), 1 << records.bit_length(), "restored" if replayed else None)
     own = _in_order([e for e in events if e.process != JOBMASTER])
-    wrong = contradictions(_by_process(own), ("record_produced", *EMITS))
+    own.sort(key=lambda e: (e.clock or {}) != {e.process: 1} or e.event != REPLAYED)
+    wrong = contradictions(_by_process(own), ("record_produced", *leaving))
     observed = [replace(_observed(e, of), impossible=wrong.get((e.process, e.seq))) for e in own]
     if "finished" in of_master:
         observed.append(Observation(of_master["finished"], before=tuple(_finished(of.tasks))))
     observed += _out_of_order(e for e in events if e.process == JOBMASTER)
-    observed += _unsent(own, [e for e in released if e.trace == trace], of.model.source)
-    return Unit(trace, title, (Task(trace, of.system, (Stream(observed),), grounding=of),))
+    flow = [e for e in flow if e.trace == trace]
+    observed += _unsent(own, (e for e in flow if e.event == "channel_released"), of.model.source)
+    if "~" not in deployed.args["graph"]:  # else batons are items, too
+        observed += _unexplained(own, flow)
+    return Unit(trace, title, (Task(trace, of.system, (Stream(observed),), grounding=of.instances),))
 
 
 def _unsent(own: Iterable[Event], released: Iterable[Event], source: Mapping[str, str]) -> Iterable[Observation]:
@@ -131,6 +157,35 @@ def _unsent(own: Iterable[Event], released: Iterable[Event], source: Mapping[str
         sender = source.get(str(event.args.get("channel")))
         if sender is not None and sender not in over:
             yield Observation(event, impossible=f"END was taken, but {sender} has not terminated")
+
+
+def _unexplained(own: Iterable[Event], flow: Sequence[Event]) -> Iterable[Observation]:
+    """What a subtask has sent by a channel is its buffers, barriers, and END if it has terminated; a record that
+    spans buffers is as many as it has parts."""
+    items = Counter[tuple[str, str]]()
+    last: dict[tuple[str, str], Event] = {}
+    barriers = Counter(event.process for event in flow if event.event == "snapshot_taken")
+    for event in flow:
+        produced = event.args.get("produced") if event.event == "buffers_sent" else None
+        for channel, number in produced.items() if isinstance(produced, dict) else ():
+            items[event.process, channel] += number if type(number) is int else 0
+            last[event.process, channel] = event
+    buffers = Counter[tuple[str, str]]()
+    for event in (e for e in flow if e.event == "record_spans"):
+        more = event.args.get("parts")
+        buffers[event.process, str(event.args.get("channel"))] += more - 1 if type(more) is int else 0
+    over: set[str] = set()
+    for event in own:
+        if event.event == "record_produced":
+            buffers[event.process, str(event.args.get("channel"))] += 1
+        elif event.event in (*EMITS, REPLAYED):
+            buffers.update((event.process, channel) for channel in _texts(event, "channels"))
+        if (event.state or {}).get("phase") == "TERMINATED":
+            over.add(event.process)
+    for (process, channel), number in items.items():
+        if number > buffers[process, channel] + barriers[process] + (process in over):
+            why = f"{process} has sent more on {channel} than the log has of it: {number} items"
+            yield Observation(last[process, channel], impossible=f"{why}; END is sent by who has terminated")
 
 
 def _out_of_order(of_master: Iterable[Event]) -> Iterable[Observation]:
@@ -185,7 +240,7 @@ def _observed(event: Event, of: Machine) -> Observation:
         raise InputError(f"{event.process!r} is no subtask of the graph", loc=event.loc)
     if event.event not in _MEANING:
         raise InputError(f"{event.event!r} is no event of the runtime", loc=event.loc)
-    moves = tuple(_MEANING[event.event](event, of))
+    moves = tuple(_FORM.read(event, event, of))
     before = (_status(event),) if event.event == "baton_received" else ()
     after = [_agrees(event, name, value) for name, value in sorted((event.state or {}).items())]
     if event.event in RECORD_EVENTS:
@@ -212,7 +267,7 @@ def _agrees(event: Event, name: str, value: Any) -> Constraint:
 
 def _status(event: Event) -> Constraint:
     """The baton that is received has the recorded status and number."""
-    channel, recorded = _text(event, "channel"), (event.args.get("busy"), event.args.get("id"))
+    channel, recorded = event.args["channel"], (event.args.get("busy"), event.args.get("id"))
 
     def sent(look: StateReader) -> Any:
         first = look("channel", channel)
@@ -233,13 +288,6 @@ def _finished(tasks: Iterable[str]) -> Iterable[Constraint]:
     return map(terminated, tasks)
 
 
-def _text(event: Event, name: str) -> str:
-    value = event.args.get(name)
-    if not isinstance(value, str):
-        raise InputError(f"{event} needs the argument {name!r}, a text", loc=event.loc)
-    return value
-
-
 def _texts(event: Event, name: str) -> list[str]:
     value = event.args.get(name)
     if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
@@ -257,18 +305,99 @@ def _processed(event: Event, of: Machine) -> Iterable[Move]:
     yield from [Move("finish", {"o": event.process})] * done
 
 
+def _replayed(event: Event, of: Machine) -> Iterable[Move]:
+    """Raises `InputError` for channels that are neither outputs of the subtask nor feedback to it."""
+    for channel in _texts(event, "channels"):
+        link = of.model.routes.links.get(channel)
+        if link is None or event.process != (link.target if link.feedback else link.source):
+            raise InputError(f"{event}: {channel!r} does not begin at {event.process!r}", loc=event.loc)
+        yield Move("replay", {"c": channel})
+
+
 def _terminated(event: Event, of: Machine) -> Iterable[Move]:
     yield Move("end_source" if event.process in of.sources else "terminate", {"o": event.process})
 
 
-_MEANING: Mapping[str, Callable[[Event, Machine], Iterable[Move]]] = {
-    "record_produced": lambda e, _: (Move("produce", {"c": _text(e, "channel")}),),
-    "record_received": lambda e, _: (Move("receive", {"c": _text(e, "channel")}),),
-    **dict.fromkeys(EMITS, _processed),
-    "terminated": _terminated,
-    "attempt_started": lambda e, _: (Move("start_attempts", {"o": e.process}),),
-    "baton_received": lambda e, _: (Move("receive_baton", {"c": _text(e, "channel"), "baton": _text(e, "baton")}),),
+_STATE = {
+    "phase": TEXT("the phase of the subtask").or_none(),
+    "held": INTEGER("the buffers that it holds").or_none(),
+    "attempt": INTEGER("its attempt to end a loop").or_none("the subtask is no head"),
 }
-"""The moves of each event of a subtask."""
+_EMITTED = EventForm(
+    _processed,
+    SUBTASK,
+    ("emit", "finish"),
+    {"channels": CHANNELS, "contents": CONTENTS.or_none(NO_CONTENT), "done": DONE.or_none("1")},
+    _STATE,
+)
+_OF_BUFFER = {"channel": CHANNEL, "content": CONTENT}
+_MEANING: Mapping[str, EventForm] = {
+    "record_produced": EventForm(
+        lambda e, _: (Move("produce", {"c": e.args["channel"]}),),
+        SUBTASK,
+        ("produce",),
+        _OF_BUFFER,
+        _STATE,
+        "A source has made a buffer.",
+    ),
+    "record_received": EventForm(
+        lambda e, _: (Move("receive", {"c": e.args["channel"]}),),
+        SUBTASK,
+        ("receive",),
+        _OF_BUFFER,
+        _STATE,
+        "A subtask takes a buffer.",
+    ),
+    **dict.fromkeys(EMITS, _EMITTED),
+    "terminated": EventForm(
+        _terminated,
+        SUBTASK,
+        ("end_source", "terminate"),
+        state={**_STATE, "phase": TEXT("the phase of the subtask")},
+        meaning="A subtask ends, and sends END.",
+    ),
+    REPLAYED: EventForm(
+        _replayed,
+        SUBTASK,
+        ("replay",),
+        {"channels": CHANNELS, "contents": CONTENTS.or_none(NO_CONTENT)},
+        _STATE,
+        "A subtask goes on from a checkpoint, and sends these buffers again; its first event.",
+    ),
+    "attempt_started": EventForm(
+        lambda e, _: (Move("start_attempts", {"o": e.process}),),
+        SUBTASK,
+        ("start_attempts",),
+        state=_STATE,
+        meaning="A head begins to end its loop.",
+    ),
+    "baton_received": EventForm(
+        lambda e, _: (Move("receive_baton", {"c": e.args["channel"], "baton": e.args["baton"]}),),
+        SUBTASK,
+        ("receive_baton",),
+        {
+            "channel": CHANNEL,
+            "baton": TEXT("the operator whose loop it ends"),
+            "busy": TRUTH("whether it has met a busy subtask"),
+            "id": INTEGER("the attempt that it is of"),
+        },
+        _STATE,
+        "A subtask takes a baton.",
+    ),
+}
+"""The events of a subtask."""
+_FORM = LogForm(
+    TITLE,
+    {
+        "deployed": EventForm(
+            None, OF_ATTEMPT, args={"graph": GRAPH}, meaning="The JobMaster deploys the subtasks of this graph."
+        ),
+        "started": EventForm(None, OF_ATTEMPT, meaning="The subtasks of the attempt begin."),
+        **_MEANING,
+        "finished": EventForm(None, OF_ATTEMPT, meaning="All subtasks have terminated."),
+    },
+    (BY_NUMBER, BY_CLOCK),
+    LACKING,
+)
 
-BINDING = RuntimeBaton()
+BINDING = RuntimeBaton(_FORM)

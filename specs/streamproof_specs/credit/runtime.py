@@ -10,17 +10,20 @@ what the machine has.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
 from streamproof import System
 from streamproof.conformance import (
+    NUMBER,
+    TEXT,
     Constraint,
     Event,
-    EventLog,
+    EventForm,
     InputError,
+    LogForm,
     Move,
     Observation,
     Plan,
@@ -29,13 +32,23 @@ from streamproof.conformance import (
     Task,
     Unit,
     compile_model,
+    list_of,
 )
 from streamproof_models.credit.receiver import AtTheReceiver
 from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.subtasks import Subtasks
 from streamproof_models.scopes.text import parse
-from streamproof_specs.credit.properties import SPEC
 from streamproof_specs.runtime.logs import JOBMASTER, RuntimeLogs, attempts, unopened, without
+from streamproof_specs.runtime.vocabulary import (
+    BUFFERS,
+    BY_CHANNEL,
+    BY_NUMBER,
+    CHANNEL,
+    LACKING,
+    NUMBERS_BY_CHANNEL,
+    SUBTASK,
+    TITLE,
+)
 
 MOST = 10_000
 """Largest number of channels of a gate, and of buffers."""
@@ -49,7 +62,7 @@ _ARRIVES = {
 }
 """Events of what arrives, with those that send it."""
 _SENDERS = ("buffers_sent", "credits_received", "backlog_announced")
-CONSUMED = ("record_received", "baton_received", "barrier_received")
+CONSUMED = ("record_received", "part_received", "baton_received", "barrier_received")
 """Events of the subtask itself with which it takes a buffer; END is taken with `channel_released`."""
 
 
@@ -69,8 +82,6 @@ def machine(channels: int, exclusive: int, floating: int, depth: int) -> System:
 
 class RuntimeCredit(RuntimeLogs):
     """Follows every gate of every attempt in an event log of the runtime."""
-
-    log = EventLog.bundled(SPEC)
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each gate."""
@@ -165,7 +176,7 @@ class GateReading:
             observation = self._observed(event, [Move("consume", self._at(event))])
         else:
             self._expect_its_end(event)
-            moves = [*_MEANING[event.event](self, event)]
+            moves = [*_FORM.read(event, self, event)]
             observation = self._observed(event, moves, self._announced(event))
         self._streams.setdefault(event.process, []).append(observation)
 
@@ -342,13 +353,91 @@ _BY_CHANNEL = {"credit": "num_credits_available", "backlog": "buffers_in_backlog
 _OF_CHANNEL = {"free": "available_buffers", "floating": "floating_buffers"}
 """Variables of the machine by the names in the recorded states."""
 _ONE = {"buffer_received": "receive", "backlog_announced": "announce_backlog", "backlog_received": "receive_backlog"}
-_MEANING: Mapping[str, Callable[[GateReading, Event], Iterable[Move]]] = {
-    "buffers_sent": GateReading.sent,
-    "credits_received": GateReading.granted,
-    "credits_announced": GateReading.announced,
-    "channel_released": GateReading.released,
-    **dict.fromkeys(_ONE, GateReading.one),
+_STATES = {
+    "free": NUMBER("free buffers of the channel"),
+    "floating": NUMBER("floating buffers of the channel"),
+    "pool": NUMBER("free floating buffers of the gate"),
 }
-"""The moves of each event of a channel's end."""
+_SENDER_STATES = {
+    "credit": NUMBERS_BY_CHANNEL("credit of each of these channels"),
+    "backlog": NUMBERS_BY_CHANNEL("buffers that wait in each of these channels"),
+}
+_BACKLOG = NUMBER("buffers that wait at the sender")
+_MEANING: Mapping[str, EventForm] = {
+    "buffers_sent": EventForm(
+        GateReading.sent,
+        SUBTASK,
+        ("produce", "send"),
+        {
+            "produced": NUMBERS_BY_CHANNEL("buffers that were made"),
+            "sent": NUMBERS_BY_CHANNEL("buffers that leave; the others wait for credit"),
+        },
+        _SENDER_STATES,
+    ),
+    "credits_received": EventForm(
+        GateReading.granted,
+        SUBTASK,
+        ("add_credit", "send"),
+        {"channel": CHANNEL, "credits": BUFFERS("credits that arrive"), "sent": BUFFERS("buffers that leave with it")},
+        _SENDER_STATES,
+    ),
+    "credits_announced": EventForm(
+        GateReading.announced,
+        SUBTASK,
+        ("request_floating_buffer", "announce_credit"),
+        {
+            "channel": CHANNEL,
+            "credits": BUFFERS("all new credits of the channel"),
+            "requested": BUFFERS("floating buffers that the pool lends to it"),
+        },
+        _STATES,
+    ),
+    "channel_released": EventForm(GateReading.released, SUBTASK, ("consume", "release"), {"channel": CHANNEL}, _STATES),
+    "buffer_received": EventForm(
+        GateReading.one, SUBTASK, ("receive",), {"channel": CHANNEL, "backlog": _BACKLOG}, _STATES, "A buffer arrives."
+    ),
+    "backlog_announced": EventForm(
+        GateReading.one,
+        SUBTASK,
+        ("announce_backlog",),
+        {"channel": CHANNEL, "backlog": BUFFERS("buffers that wait here")},
+        meaning="A sender without credit says how many buffers wait.",
+    ),
+    "backlog_received": EventForm(
+        GateReading.one,
+        SUBTASK,
+        ("receive_backlog",),
+        {"channel": CHANNEL, "backlog": _BACKLOG},
+        _STATES,
+        "The receiver learns how many buffers wait.",
+    ),
+}
+"""The events of a channel's end."""
+_CONSUMED = EventForm(
+    None,
+    SUBTASK,
+    ("consume",),
+    {"channel": CHANNEL},
+    meaning="The subtask takes a buffer, if the channel has flow control.",
+)
+_FORM = LogForm(
+    TITLE,
+    {
+        OPENED: EventForm(
+            None,
+            SUBTASK,
+            args={
+                "channels": list_of(TEXT, "a list of texts", least=1)("the channels of the gate"),
+                "exclusive": BUFFERS("exclusive buffers of each"),
+                "floating": BUFFERS("floating buffers of the gate"),
+            },
+            meaning="A subtask opens its gate.",
+        ),
+        **_MEANING,
+        **dict.fromkeys(CONSUMED, _CONSUMED),
+    },
+    (BY_NUMBER, BY_CHANNEL),
+    LACKING,
+)
 
-BINDING = RuntimeCredit()
+BINDING = RuntimeCredit(_FORM)

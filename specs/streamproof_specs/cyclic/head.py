@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, step
-from streamproof_models.cyclic import head_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.cyclic import head_barriers, head_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.cyclic.head import ANY, RECORD, LoopHead
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from streamproof import UsageError
@@ -11,17 +14,23 @@ from streamproof_models.failover.graph import Exchange, JobGraph, Partition, Tas
 from streamproof_models.failover.machine import BatchJob, Failover
 from streamproof_models.failover.named_job_graphs import is_text
 from streamproof_models.failover.regions import Merging, Regions, pipelined_regions
-from streamproof_models.failover.restart import tasks_to_restart
+from streamproof_models.failover.restart import Strategy, regions_to_restart, tasks_to_restart
 from streamproof_models.failover.topology import Topology
 
 AS_FLINK = "merge-within-logical-region-only"
-MOST_TERMS, MOST_TOGETHER = 1_000_000, 33
-"""Largest number of terms of the rules, and of tasks that are scheduled together in a search of all states."""
+MOST_TERMS, MOST_TOGETHER, MOST_LOSSES = 1_000_000, 33, 4_096
+"""Largest number of terms of the rules, of tasks that are scheduled together in a search of all states, and of pairs of a
+region and a set of partitions lost with it."""
+_AT_WORK = ("SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
 SHOWN = 20
 """Largest number of regions listed, and of tasks of one region."""
-_QUESTION = re.compile(r"(?P<what>fail|lose)=(?P<task>.+)", re.DOTALL)
-_BETWEEN = re.compile(r"(;\s*(?=(?:fail|lose)=))")
-_REMEDY = "write lose=TASK or fail=TASK, several with ; between them, as in --what-if 'lose=B(2/4); fail=C'"
+_QUESTION = re.compile(r"(?P<what>fail|lose|lose-tm)=(?P<task>.+)", re.DOTALL)
+_BETWEEN = re.compile(r"(;\s*(?=(?:fail|lose|lose-tm)=))")
+_REMEDY = (
+    "write lose=TASK or fail=TASK, several with ; between them, as in --what-if 'lose=B(2/4); fail=C', or lose-tm=ID"
+)
+Asked = tuple[str, str, Sequence[Task]]
+"""A part of a question: its word, what it names, and the tasks that it is about."""
 
 
 def graph_of_file(path: str) -> Mapping[str, Any]:
@@ -63,7 +72,7 @@ def cautions(model: BatchJob) -> Iterator[str]:
             f"Flink 2.3 never schedules this job (variant {AS_FLINK}): the regions {{{waiting}}} wait for each other's"
             " results; the model itself merges them"
         )
-    if type(model).variant is None and model.partitions:
+    if isinstance(model, Failover) and type(model).variant is None and model.partitions:
         yield (
             "the model itself waits with a task whose input a pending restart discards, and keeps a partition that a pending"
             " restart reads; the logs of Flink show neither rule: check --variant no-fence-eager and --variant early-release"
@@ -76,6 +85,14 @@ def as_flink(model: BatchJob) -> tuple[str, ...]:
     if not is_text(model.topology):
         return ()
     return (AS_FLINK,) if pipelined_regions(Topology(model.job_graph()), Merging.LOGICAL_REGION).cycles() else ()
+
+
+def grouped_infeasible(model: BatchJob, search: bool) -> str | None:
+    """The same for a model whose regions fail with any set of lost partitions."""
+    count, pairs = len(model.partitions), len(model.regions) << min(len(model.partitions), 64)
+    if pairs > MOST_LOSSES:
+        return f"{len(model.tasks):,} tasks: any set of {count:,} partitions may be lost when a region fails"
+    return infeasible(model, search)
 
 
 def infeasible(model: BatchJob, search: bool) -> str | None:
@@ -97,39 +114,181 @@ def infeasible(model: BatchJob, search: bool) -> str | None:
     return None
 
 
-def what_if(model: BatchJob, question: str) -> Iterator[str]:
-    """The tasks that restart when tasks fail (``fail=B(2/4)``) or are lost with their results (``lose=B(2/4)``).
+def scheduled_by_flink(model: BatchJob) -> Iterator[tuple[str, bool, str]]:
+    """Whether Flink 2.3 schedules every region of a job given as text sooner or later, from its graph alone."""
+    if not is_text(model.topology):
+        return
+    flink = pipelined_regions(Topology(model.job_graph()), Merging.LOGICAL_REGION)
+    never = _never_scheduled(flink)
+    if not never:
+        why = f"no two of its {len(flink.members):,} regions wait for each other"
+        yield "regions_scheduled (Flink 2.3)", True, why
+        return
+    tasks = [flink.topology.tasks[t] for region in sorted(never) for t in flink.members[region]]
+    never_all = f"{len(tasks):,} of {len(model.tasks):,} tasks are never scheduled, and the job hangs"
+    why = f"with the scheduler Default, regions wait for each other's results: {never_all}"
+    yield "regions_scheduled (Flink 2.3)", False, f"{why}: {_listed(_named(model, tasks))}"
+
+
+def _never_scheduled(regions: Regions) -> set[int]:
+    """The regions that wait for each other, and those that read from such ones, directly or not."""
+    found = {region for cycle in regions.cycles() for region in cycle}
+    readers, open_ = regions.dependencies() if found else [], list(found)
+    while open_:
+        more = readers[open_.pop()] - found
+        found |= more
+        open_ += more
+    return found
+
+
+def what_if(model: BatchJob, question: str, given: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """The tasks that restart when tasks fail (``fail=B(2/4)``), are lost with their results (``lose=B(2/4)``), or a
+    TaskManager is lost with all its tasks (``lose-tm=ID``; the file ``given["job_graph"]`` has their places).
 
     A lost result fails its consumers, whose restart makes its producer run again, and the producer's restart its
     consumers: it is the same set as if the lost task fails itself. Tasks that were never scheduled do not restart. The
-    greatest set is that at a moment at which every result that can have been released has been: any whose readers are all
-    in regions without a failing task. Raises `UsageError`.
+    least set is that of the regions of what fails or is lost, where nothing else has been scheduled or released. The
+    greatest is that at a moment at which every result that can have been released has been: any whose readers are all
+    in regions without a failing task. If the file has the states of the subtasks, the set and the decisions at that moment
+    are stated as well. Raises `UsageError`.
     """
-    if any(getattr(type(model), rule) is not getattr(Failover, rule) for rule in ("fail_over", "regions_to_restart")):
+    rules = ("fail_over", "regions_to_restart")
+    if isinstance(model, Failover) and any(getattr(type(model), r) is not getattr(Failover, r) for r in rules):
         why = f"--what-if answers by Flink's rule, not by that of variant {model.variant}"
         raise UsageError(why, remedy="leave out --variant")
     regions = pipelined_regions(Topology(model.job_graph()), model.merging)
+    file = _RecordedMoment.of(given["job_graph"]) if "job_graph" in given else _RecordedMoment({}, {})
+    total = len(model.tasks)
+    if file.adaptive:
+        _asked(model, regions.topology.graph, question, file.places)
+        yield f"if {question.strip()}: {total} of {total} tasks restart"
+        yield "  the job runs under the adaptive scheduler, which restarts the whole job after any failure of a running task"
+        return
     failed: list[Task] = []
     lost: list[Partition] = []
-    asked = _asked(model, regions.topology.graph, question)
-    for what, task in asked:
-        failed.append(task)
-        if what == "lose":
-            lost += dict.fromkeys(
-                (c.edge.dataset, task[1]) for c in regions.topology.connections
-                if c.edge.source == task[0] and c.edge.exchange.rereadable
-            )  # fmt: skip
-    restarted = frozenset[Task]().union(*(tasks_to_restart(regions, task, lost) for task in failed))
-    yield f"if {question.strip()}: {len(restarted)} of {len(model.tasks)} tasks restart"
+    certain: set[int] = set()
+    asked = _asked(model, regions.topology.graph, question, file.places)
+    for what, _, tasks in asked:
+        failed += tasks
+        of = {regions.of(task) for task in tasks}
+        certain |= of if what != "lose-tm" or len(of) == 1 else set()
+        if what != "fail":
+            lost += _stored(regions, tasks)
+    restarted = _restarting(regions, failed, lost)
+    yield f"if {question.strip()}: {len(restarted)} of {total} tasks restart"
     yield from _by_region(model, regions, restarted)
     yield "  when every task has been scheduled, and every other result can be read; a task never scheduled does not restart"
-    released = _releasable(regions, {regions.of(task) for what, task in asked if what == "fail"})
-    greatest = frozenset[Task]().union(*(tasks_to_restart(regions, t, [*lost, *released]) for t in failed))
+    released = _releasable(regions, {regions.of(task) for what, _, tasks in asked if what == "fail" for task in tasks})
+    greatest = _restarting(regions, failed, [*lost, *released])
     if greatest == restarted:
         yield "  no more at any other moment, whatever results were released before"
-        return
-    yield f"  at most {len(greatest)} of {len(model.tasks)}, if results with finished readers had been released; then also"
-    yield from _by_region(model, regions, greatest - restarted)
+    else:
+        yield f"  at most {len(greatest)} of {total}, if results with finished readers had been released; then also"
+        yield from _by_region(model, regions, greatest - restarted)
+    upstream = {r for region in certain for r in regions_to_restart(regions, region, (), Strategy.NO_DOWNSTREAM)}
+    least = [regions.topology.tasks[t] for region in sorted(upstream) for t in regions.members[region]]
+    for what, name, tasks in asked:
+        if what == "lose-tm":
+            yield f"  TaskManager {name} has {len(tasks)} tasks: {_listed(_named(model, tasks))}"
+    several = any(what == "lose-tm" for what, _, _ in asked) and not least
+    yield (
+        "  at least none, if none of its tasks runs and no result on it is needed; else the region of one of its tasks"
+        if several
+        else f"  at least {len(least)} of {total}, whatever has finished, if they run or a reader needs their results: "
+        + _listed(_named(model, least))
+    )
+    yield from file.decisions(model, regions, asked)
+
+
+def _restarting(regions: Regions, failed: Iterable[Task], unavailable: Collection[Partition]) -> frozenset[Task]:
+    """The tasks to restart because tasks fail, each region once."""
+    by_region = {regions.of(task): task for task in failed}
+    return frozenset[Task]().union(*(tasks_to_restart(regions, task, unavailable) for task in by_region.values()))
+
+
+def _stored(regions: Regions, tasks: Collection[Task]) -> list[Partition]:
+    """The partitions of tasks that outlive these."""
+    by_vertex: dict[str, list[int]] = {}
+    for vertex, subtask in tasks:
+        by_vertex.setdefault(vertex, []).append(subtask)
+    written = ((c.edge.dataset, c.edge.source) for c in regions.topology.connections if not c.edge.exchange.glues)
+    return list(dict.fromkeys((dataset, i) for dataset, source in written for i in by_vertex.get(source, ())))
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedMoment:
+    """What the answers about a job say of the moment when they were given: the tasks of each TaskManager, and the states."""
+
+    places: Mapping[str, Sequence[Task]]
+    states: Mapping[Task, str]
+    adaptive: bool = False
+    """Whether the job runs under the adaptive scheduler, which restarts all tasks after any failure."""
+
+    @classmethod
+    def of(cls, path: str) -> _RecordedMoment:
+        """The moment in a file."""
+        from streamproof.conformance.flink import read_rest
+        from streamproof_specs.failover.flink.recorded_machine import recorded_graph
+
+        answer = read_rest(path)
+        recorded = recorded_graph(answer.graph)
+        label, size = recorded.label, recorded.size
+        places: dict[str, list[Task]] = {}
+        states: dict[Task, str] = {}
+        for (vertex, number), subtask in answer.subtasks.items():
+            if vertex not in label or not 0 <= number < size[vertex]:
+                continue
+            if subtask.taskmanager is not None:
+                places.setdefault(subtask.taskmanager, []).append((label[vertex], number))
+            if subtask.state is not None:
+                states[label[vertex], number] = subtask.state
+        return cls(places, states if answer.state == "RUNNING" else {}, answer.scheduler == "Adaptive")
+
+    def decisions(self, model: BatchJob, regions: Regions, asked: Sequence[Asked]) -> Iterator[str]:
+        """What restarts at this moment, a line for each decision in Flink's order: first the tasks at work fail, while the
+        results of the lost ones still count as available; then readers miss these results."""
+        states, topology = self.states, regions.topology
+        if set(states) != set(topology.tasks):
+            return
+        counts = Counter(states.values())
+        yield f"  at the moment of the file: {', '.join(f'{n} {state}' for state, n in sorted(counts.items()))}"
+        if not counts.keys() <= {"CREATED", *_AT_WORK, "FINISHED"}:
+            yield "    a restart or a cancellation is under way, so what follows is open"
+            return
+        created = [task for task in topology.tasks if states[task] == "CREATED"]
+        tracked = [t for t in topology.tasks if states[t] not in ("CREATED", "SCHEDULED")]
+        finished = {task for task in topology.tasks if states[task] == "FINISHED"}
+        over = {r for r, members in enumerate(regions.members) if all(topology.tasks[t] in finished for t in members)}
+        unfinished = set(range(len(regions.members))) - over
+        here = set(_stored(regions, tracked)) - set(_releasable(regions, unfinished))
+        away = [p for p in _stored(regions, topology.tasks) if p not in here]
+        failing = [t for _, _, tasks in asked for t in tasks if states[t] in _AT_WORK]
+        lost = [t for what, _, tasks in asked if what != "fail" for t in tasks if t in finished]
+        idle = [t for what, _, tasks in asked if what == "fail" for t in tasks if states[t] not in _AT_WORK]
+        if idle:
+            yield f"    not at work, so it does not fail: {_listed(_named(model, idle))}"
+        done = frozenset[Task]()
+        first = {regions.of(t): t for t in sorted(failing, key=topology.number, reverse=True)}
+        for task in sorted(first.values(), key=topology.number):
+            if task in done:
+                continue  # it is being cancelled by then, and ends as CANCELED
+            restarted = tasks_to_restart(regions, task, away, created)
+            yield f"    {_named(model, [task])[0]} fails: {_listed(_named(model, sorted(restarted, key=topology.number)))}"
+            done |= restarted
+        missing = [p for p in _stored(regions, lost) if p in here]
+        for c in topology.connections:
+            for producers, consumers in c.groups():
+                gone = [p for p in producers if (c.edge.dataset, p - c.producers.start) in missing]
+                for consumer in consumers if gone else ():
+                    task = topology.tasks[consumer]
+                    wanted = [topology.tasks[p] for p in gone if topology.tasks[p] not in done]
+                    if not wanted or task in finished - done:
+                        continue
+                    more = tasks_to_restart(regions, task, [*away, *missing], created) | {task}
+                    what = f"{_named(model, [task])[0]} misses what {_named(model, wanted)[0]} wrote"
+                    yield f"    then {what}: {_listed(_named(model, sorted(more, key=topology.number)))}"
+                    done |= more
+        yield f"    {len(done)} of {len(topology.tasks)} tasks restart" if done else "    nothing restarts"
 
 
 def _by_region(model: BatchJob, regions: Regions, chosen: Collection[Task]) -> Iterator[str]:
@@ -144,7 +303,7 @@ def _releasable(regions: Regions, unfinished: Collection[int]) -> list[Partition
     `unfinished`."""
     topology, found, needed = regions.topology, dict[Partition, None](), set[Partition]()
     for c in topology.connections:
-        if not c.edge.exchange.rereadable or c.edge.exchange is Exchange.BLOCKING_PERSISTENT:
+        if c.edge.exchange.glues or c.edge.exchange is Exchange.BLOCKING_PERSISTENT:
             continue
         start = c.producers.start
         for producers, consumers in c.groups():
@@ -155,26 +314,33 @@ def _releasable(regions: Regions, unfinished: Collection[int]) -> list[Partition
     return [partition for partition in found if partition not in needed]
 
 
-def _asked(model: BatchJob, graph: JobGraph, question: str) -> list[tuple[str, Task]]:
-    """The parts of a question. A name may look like several parts: the shortest names that make sense are taken."""
+def _asked(model: BatchJob, graph: JobGraph, question: str, places: Mapping[str, Sequence[Task]]) -> list[Asked]:
+    """The parts of a question. A name may look like several parts: the shortest names that make sense are taken. `places` are
+    the tasks of each TaskManager."""
     exact = {
         model.task_name(v.name, i, v.parallelism): (v.name, i) for v in graph.vertices for i in range(v.parallelism)
     }
     spaceless: dict[str, list[Task]] = {}
+    parts: dict[str, list[Task]] = {}
     for name, task in exact.items():
         spaceless.setdefault(_squeezed(name), []).append(task)
+        for part in _parts(task[0]):
+            parts.setdefault(_squeezed(part + name.removeprefix(task[0])), []).append(task)
 
-    def tasks(name: str) -> list[Task]:
-        return [exact[name]] if name in exact else spaceless.get(_squeezed(name), [])
+    def tasks(what: str, name: str) -> list[Sequence[Task]]:
+        if what == "lose-tm":
+            return [places[name.strip()]] if name.strip() in places else []
+        known = [exact[name]] if name in exact else spaceless.get(_squeezed(name)) or parts.get(_squeezed(name), [])
+        return [[task] for task in known]
 
     pieces = _BETWEEN.split(question.strip())
-    most = max(len(_BETWEEN.split(name)) for name in exact)
-    rest: dict[int, list[tuple[str, Task]]] = {len(pieces) + 1: []}
+    most = max(len(_BETWEEN.split(name)) for name in (*exact, *places))
+    rest: dict[int, list[Asked]] = {len(pieces) + 1: []}
     for at in range(len(pieces) - 1, -1, -2):
         for end in range(at + 1, min(len(pieces), at + most) + 1, 2):
             found = _QUESTION.fullmatch("".join(pieces[at:end]))
-            if found and end + 1 in rest and len(meant := tasks(found["task"])) == 1:
-                rest[at] = [(found["what"], meant[0]), *rest[end + 1]]
+            if found and end + 1 in rest and len(meant := tasks(found["what"], found["task"])) == 1:
+                rest[at] = [(found["what"], found["task"].strip(), meant[0]), *rest[end + 1]]
                 break
     if 0 in rest:
         return rest[0]
@@ -183,13 +349,30 @@ def _asked(model: BatchJob, graph: JobGraph, question: str) -> list[tuple[str, T
         found = _QUESTION.fullmatch(piece)
         if found is None:
             raise UsageError(f"--what-if {question!r}: {piece!r} is no question", remedy=_REMEDY)
-        if len(meant := tasks(found["task"])) != 1:
+        if len(meant := tasks(found["what"], found["task"])) != 1:
+            if found["what"] == "lose-tm":
+                raise _unknown_place(found["task"].strip(), places)
             why = "several tasks" if meant else "no task"
             raise UsageError(f"--what-if: the job has {why} {found['task'].strip()!r}", remedy=f"its tasks: {some}")
     raise AssertionError("every part means one task")
 
 
-def _named(model: BatchJob, tasks: list[Task]) -> list[str]:
+def _unknown_place(name: str, places: Mapping[str, Sequence[Task]]) -> UsageError:
+    if places:
+        return UsageError(f"--what-if: no task is on TaskManager {name!r}", remedy=f"known are {', '.join(places)}")
+    return UsageError(
+        "--what-if lose-tm: it is not known which tasks each TaskManager has",
+        remedy="give --job-graph FILE with the answers to /jobs/JOB/vertices/VERTEX under `subtasks`, or the job's archive",
+    )
+
+
+def _parts(vertex: str) -> set[str]:
+    """Shorter names of a vertex: those of its chained operators, without the kind before them, as in `Source: A -> B`."""
+    operators = vertex.split(" -> ")
+    return {name for o in operators for name in (o, o.rpartition(": ")[2]) if name not in ("", vertex)}
+
+
+def _named(model: BatchJob, tasks: Sequence[Task]) -> list[str]:
     size = {v.name: v.parallelism for v in model.job_graph().vertices}
     return [model.task_name(vertex, subtask, size[vertex]) for vertex, subtask in tasks]
 

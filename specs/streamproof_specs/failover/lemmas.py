@@ -7,29 +7,23 @@ They are invariants like any other, and are proved together with the properties.
 from __future__ import annotations
 
 from streamproof import lemma
-from streamproof_models.failover.executors import LostExecutors
 
 ENDED = ("FINISHED", "FAILED", "CANCELING", "CANCELED")
-
-
-def is_to_restart(m, s, t):
-    """Whether a pending decision restarts task `t`."""
-    return any(m.restarts_task(s, k, t) for k in range(m.decisions))
 
 
 @lemma
 def decisions_in_order(m, s):
     """Decisions not taken yet are empty."""
-    return all(k < s.decided or (len(s.restarting[k]) == 0 and len(s.awaiting[k]) == 0) for k in range(m.decisions))
+    return all(k < s.decided or (m.is_carried_out(s, k) and not m.is_awaiting(s, k)) for k in range(m.places))
 
 
 @lemma
 def awaited_are_being_cancelled(m, s):
     """A decision awaits tasks that are being cancelled, and all those of which it is the newest."""
     return all(
-        (t not in s.awaiting[k] or (t in s.restarting[k] and s.status[t] == "CANCELING"))
-        and (t not in s.restarting[k] or s.version[t] != k or s.status[t] != "CANCELING" or t in s.awaiting[k])
-        for k in range(m.decisions)
+        (not m.awaits(s, k, t) or (m.includes(s, k, t) and s.status[t] == "CANCELING"))
+        and (not m.includes(s, k, t) or s.version[t] != k or s.status[t] != "CANCELING" or m.awaits(s, k, t))
+        for k in range(m.places)
         for t in m.tasks
     )
 
@@ -38,8 +32,8 @@ def awaited_are_being_cancelled(m, s):
 def versions_are_the_newest(m, s):
     """The version of a task is the newest decision that restarts it, and has been taken."""
     return all(
-        t not in s.restarting[k] or (s.version[t] >= k and s.version[t] < s.decided)
-        for k in range(m.decisions)
+        not m.includes(s, k, t) or (s.version[t] >= k and s.version[t] < s.decided)
+        for k in range(m.places)
         for t in m.tasks
     )
 
@@ -48,29 +42,27 @@ def versions_are_the_newest(m, s):
 def ended_attempts_restart(m, s):
     """While the job runs, whatever failed or is cancelled will be restarted."""
     return s.job == "FAILED" or all(
-        s.status[t] not in ("FAILED", "CANCELING", "CANCELED") or is_to_restart(m, s, t) for t in m.tasks
+        s.status[t] not in ("FAILED", "CANCELING", "CANCELED") or m.will_restart(s, t) for t in m.tasks
     )
 
 
 @lemma
 def restarting_attempts_have_ended(m, s):
     """A task that will be restarted is not active."""
-    return all(not is_to_restart(m, s, t) or s.status[t] in ENDED for t in m.tasks)
+    return all(not m.will_restart(s, t) or s.status[t] in ENDED for t in m.tasks)
 
 
 @lemma
 def attempts_are_counted(m, s):
     """Every attempt after the first was decided: an attempt number is left for the next."""
-    return all(s.attempt[t] + (1 if is_to_restart(m, s, t) else 0) <= s.decided for t in m.tasks)
+    return all(s.attempt[t] + (1 if m.will_restart(s, t) else 0) <= s.decided for t in m.tasks)
 
 
 @lemma
 def consumers_follow_their_producers(m, s):
     """A consumer of a task that will be restarted is itself restarted, no earlier, or has not started."""
     return all(
-        not is_to_restart(m, s, a)
-        or s.status[z] == "CREATED"
-        or (is_to_restart(m, s, z) and s.version[z] >= s.version[a])
+        not m.will_restart(s, a) or s.status[z] == "CREATED" or (m.will_restart(s, z) and s.version[z] >= s.version[a])
         for a, z in dict.fromkeys(m.channels.values())
     )
 
@@ -79,7 +71,7 @@ def consumers_follow_their_producers(m, s):
 def regions_share_their_fate(m, s):
     """The tasks of a region are restarted by the same decision, and are CREATED all or none."""
     return all(
-        (not is_to_restart(m, s, a) or (is_to_restart(m, s, z) and s.version[z] == s.version[a]))
+        (not m.will_restart(s, a) or (m.will_restart(s, z) and s.version[z] == s.version[a]))
         and ((s.status[a] == "CREATED") == (s.status[z] == "CREATED"))
         for tasks in m.regions.values()
         for a in tasks
@@ -101,7 +93,7 @@ def stored_means_finished(m, s):
 def started_on_finished_inputs(m, s):
     """A task active or finished, and not to be restarted, has its stored inputs finished."""
     return all(
-        s.status[z] not in (*m.active, "FINISHED") or is_to_restart(m, s, z) or s.status[a] == "FINISHED"
+        s.status[z] not in (*m.active, "FINISHED") or m.will_restart(s, z) or s.status[a] == "FINISHED"
         for z in m.tasks
         for a in m.upstream[z]
     )
@@ -112,7 +104,7 @@ def reads_are_present(m, s):
     """The output read is that of the producer's current attempt, unless the reader will be restarted; none before running."""
     return all(
         (s.read[c] is None or s.status[z] not in ("CREATED", "SCHEDULED"))
-        and (s.read[c] is None or is_to_restart(m, s, z) or s.read[c] == s.attempt[a])
+        and (s.read[c] is None or m.will_restart(s, z) or s.read[c] == s.attempt[a])
         and (
             s.status[z] not in (("FINISHED",) if c in m.partition_of else ("RUNNING", "FINISHED"))
             or s.read[c] is not None
@@ -128,7 +120,7 @@ def released_when_read(m, s):
         s.partition[p] != "RELEASED"
         or all(
             s.status[u] == "FINISHED"
-            and (not is_to_restart(m, s, u) or (is_to_restart(m, s, t) and s.version[t] == s.version[u]))
+            and (not m.will_restart(s, u) or (m.will_restart(s, t) and s.version[t] == s.version[u]))
             for r in m.consuming_regions[p]
             for u in m.regions[r]
         )
@@ -139,9 +131,9 @@ def released_when_read(m, s):
 @lemma
 def decisions_are_within_the_budget(m, s):
     """Decisions taken, failures and losses still to come, and unnoticed losses are within the budget."""
-    if isinstance(m, LostExecutors):
+    if not m.lost_singly:
         return True
-    unnoticed = sum(s.partition[p] == "GONE" and not is_to_restart(m, s, t) for p, t in m.partitions.items())
+    unnoticed = sum(s.partition[p] == "GONE" and not m.will_restart(s, t) for p, t in m.partitions.items())
     return s.decided + s.failures_left + s.losses_left + unnoticed <= m.decisions
 
 
@@ -149,7 +141,7 @@ def decisions_are_within_the_budget(m, s):
 def finished_jobs_are_done(m, s):
     """When the job has finished so has every task, and no task is to be restarted."""
     return s.job != "FINISHED" or (
-        all(s.status[t] == "FINISHED" for t in m.tasks) and all(len(s.restarting[k]) == 0 for k in range(m.decisions))
+        all(s.status[t] == "FINISHED" for t in m.tasks) and all(m.is_carried_out(s, k) for k in range(m.places))
     )
 
 

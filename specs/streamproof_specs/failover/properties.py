@@ -34,7 +34,15 @@ from streamproof_models.failover.variants import (  # noqa: F401  (declaring a v
     StopAtCreated,
     UnnoticedLoss,
 )
-from streamproof_specs.failover.job_graphs import as_flink, cautions, graph_of_file, infeasible, regions_of, what_if
+from streamproof_specs.failover.job_graphs import (
+    as_flink,
+    cautions,
+    graph_of_file,
+    infeasible,
+    regions_of,
+    scheduled_by_flink,
+    what_if,
+)
 from streamproof_specs.failover.lemmas import LEMMAS
 
 
@@ -142,6 +150,7 @@ SPEC = Spec(
     facts=regions_of,
     cautions=cautions,
     beside=as_flink,
+    decided=scheduled_by_flink,
     infeasible=infeasible,
     expected={
         "restart-all": {"unrelated_undisturbed": "violated"},

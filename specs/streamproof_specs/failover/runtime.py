@@ -11,11 +11,18 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from streamproof import System
+from streamproof import System, action, require
 from streamproof.conformance import (
+    ANYTHING,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TEXTS,
     Constraint,
     Event,
+    EventForm,
     InputError,
+    LogForm,
     Move,
     Observation,
     Plan,
@@ -24,16 +31,34 @@ from streamproof.conformance import (
     Task,
     Unit,
     compile_model,
+    list_of,
+    one_of,
 )
+from streamproof_models.failover.budgets import FailureBudgets
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.variants import EagerDeployment
 from streamproof_specs.runtime.logs import JobMasterLogs, jobs
+from streamproof_specs.runtime.pipelines import wrong_pipelines
 from streamproof_specs.runtime.sessions import reused_attempts
+from streamproof_specs.runtime.vocabulary import (
+    ATTEMPT,
+    ATTEMPTS_READ,
+    BY_NUMBER,
+    DATASET,
+    DATASETS,
+    LACKING,
+    OF_JOB,
+    OPERATOR,
+    OPERATORS,
+    TITLE,
+)
 
 MOST = 200
 """Largest number of operators of a job."""
 FAILURES = ("region_failed", "job_failed")
+BUDGETS = ("max_failures_per_task", "max_failures")
+"""Failures of an operator, and of all together, that a job survives."""
 
 
 def kept(graph: JobGraph) -> frozenset[str]:
@@ -63,6 +88,37 @@ class EagerRuntimeJob(RuntimeJob, EagerDeployment):
     """The machine for the job of a log, whose regions are scheduled with the producers of their inputs."""
 
 
+class BudgetedJob(RuntimeJob, FailureBudgets):
+    """The machine for the job of a log that has a failure budget, for each task or for all together."""
+
+    name = "failure_budgets"
+
+    def __init__(self, graph: JobGraph, in_all: int, **given: Any) -> None:
+        self._in_all = in_all
+        super().__init__(graph, **given)
+
+    def permits(self, s: Any, t: Any) -> Any:
+        """Whether neither budget is spent."""
+        return super().permits(s, t) and sum(s.charged[u] for u in self.tasks) < self._in_all
+
+    def permitted(self, t: str) -> Callable[[StateReader], bool]:
+        """The same of a followed state."""
+        return lambda look: (
+            look("charged", t) < self.per_task and sum(look("charged", u) for u in self.tasks) < self._in_all
+        )
+
+    @action(t="failing")
+    def stop(self, s: Any, t: Any) -> None:
+        """A task fails within its budget, and the restart strategy allows no further attempt: the job fails."""
+        require(s.job == "RUNNING" and s.status[t] in self.active and s.decided == self.decisions)
+        s.status[t] = "FAILED"
+        s.job = "FAILED"
+
+
+class EagerBudgetedJob(BudgetedJob, EagerDeployment):
+    """The same, with regions that are scheduled with the producers of their inputs."""
+
+
 class RuntimeFailover(JobMasterLogs):
     """Follows the JobMasters of every job of the runtime through the failover machine."""
 
@@ -70,8 +126,8 @@ class RuntimeFailover(JobMasterLogs):
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
-        cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
-        cases = (*cases, *reused_attempts(events))
+        cases = tuple(_case(started, own) for started, own in jobs(events, self.form.events))
+        cases = (*cases, *reused_attempts(events), *wrong_pipelines(events))
         return Plan(name, cases, tuple(events), unit="job", nothing="no job has begun")
 
 
@@ -79,12 +135,13 @@ def _case(started: Event, followed: Sequence[Event]) -> Unit:
     failures = sum(e.event in FAILURES and "missing" not in e.args for e in followed)
     losses = sum(e.event == "partition_lost" for e in followed)
     decisions = sum(e.event == "region_failed" for e in followed)
-    model, system = _machine(job_graph(started), is_eager(started), failures, losses, decisions)
+    limits = tuple(_limit(started, name) for name in BUDGETS)
+    model, system = _machine(job_graph(started), is_eager(started), failures, losses, decisions, limits)
     observations, decided = [], 0
     running: set[str] = set()
     for event in followed:
         decided += event.event == "region_failed"
-        reading = _Reading(model, event, decided - 1, running, first_attempt(started))
+        reading = _Reading(model, event, decided - 1, running, first_attempt(started), limits)
         observations.append(reading.observation())
         if event.event == "region_running":
             running.update(reading.tasks())
@@ -95,10 +152,27 @@ def _case(started: Event, followed: Sequence[Event]) -> Unit:
 
 
 @lru_cache(maxsize=64)
-def _machine(graph: JobGraph, eager: bool, failures: int, losses: int, decisions: int) -> tuple[RuntimeJob, System]:
-    kind: type[RuntimeJob] = EagerRuntimeJob if eager else RuntimeJob
-    model = kind(graph, failures=failures, losses=losses, restarts=decisions)
+def _machine(
+    graph: JobGraph, eager: bool, failures: int, losses: int, decisions: int, limits: tuple[int | None, ...]
+) -> tuple[RuntimeJob, System]:
+    bounds = {"failures": failures, "losses": losses, "restarts": decisions}
+    model: RuntimeJob
+    if limits == (None, None):
+        kind: type[RuntimeJob] = EagerRuntimeJob if eager else RuntimeJob
+        model = kind(graph, **bounds)
+    else:  # a limit above all failures of the log is none
+        per_task, in_all = (failures + 1 if limit is None else min(limit, failures + 1) for limit in limits)
+        budgeted: type[BudgetedJob] = EagerBudgetedJob if eager else BudgetedJob
+        model = budgeted(graph, in_all, per_task=per_task, **bounds)
     return model, compile_model(model, without_properties=True)
+
+
+def _limit(started: Event, name: str) -> int | None:
+    """A failure budget; None: the job has none. Raises `InputError` for another value than a number of failures."""
+    value = started.args.get(name)
+    if value is not None and (type(value) is not int or value < 0):
+        raise InputError(f"{started}: {name} is a number of failures, not {value!r}", loc=started.loc)
+    return value
 
 
 def is_eager(started: Event) -> bool:
@@ -135,15 +209,25 @@ def job_graph(started: Event) -> JobGraph:
 class _Reading:
     """The meaning of one event."""
 
-    def __init__(self, model: RuntimeJob, event: Event, decision: int, running: set[str], first: int) -> None:
-        """`running`: the operators of regions that have begun to run; `first`: the attempt that the machine calls 0."""
+    def __init__(
+        self,
+        model: RuntimeJob,
+        event: Event,
+        decision: int,
+        running: set[str],
+        first: int,
+        limits: tuple[int | None, ...],
+    ) -> None:
+        """`running`: the operators of regions that have begun to run; `first`: the attempt that the machine calls 0;
+        `limits`: the budgets."""
         self.model, self.event, self.decision, self.at_work, self.first = model, event, decision, running, first
+        self.limits = limits
         self.before: list[Constraint] = []
         self.after: list[Constraint] = []
 
     def observation(self) -> Observation:
         """Its moves and constraints."""
-        moves = tuple(_MEANING[self.event.event](self))
+        moves = tuple(_FORM.read(self.event, self))
         return Observation(self.event, (moves,), tuple(self.after), tuple(self.before))
 
     # --- arguments
@@ -278,22 +362,102 @@ class _Reading:
     def given_up(self) -> Iterable[Move]:
         """The restart strategy allows no more."""
         task = self.known(self.event.args.get("task"), self.model.tasks, "operator")
-        if "missing" in self.event.args:
+        missing, budget = self.event.args.get("missing"), self.event.args.get("budget")
+        if missing is not None:
             yield from self.reads_in_vain(task)
-        yield Move("give_up", {"t": task})
+        if budget is None and isinstance(self.model, BudgetedJob):
+            if missing is None:
+                permits = self.model.permitted(task)
+                self.agrees(f"the budget permits a failure of {task}", True, permits, before=True)
+            yield Move("stop", {"t": task})
+        elif budget is None:
+            yield Move("give_up", {"t": task})
+        else:
+            self._exceeded(task, budget)
+            yield Move("give_up", {"t": task})
+
+    def _exceeded(self, task: str, budget: Any) -> None:
+        """The count that the log has is that of the machine, and above the limit."""
+        if budget not in BUDGETS:
+            raise InputError(f"{self.event}: there is no budget {budget!r}", loc=self.event.loc)
+        of = [task] if budget == BUDGETS[0] else self.model.tasks
+        count, limit = self.event.args.get("count"), self.limits[BUDGETS.index(budget)]
+        if isinstance(self.model, BudgetedJob):
+            self.agrees("failures", count, lambda look: sum(look("charged", t) for t in of) + 1, before=True)
+        self.agrees(f"limit of {budget}", self.event.args.get("limit"), lambda _: limit, before=True)
+        above = type(count) is int and limit is not None and count > limit
+        self.agrees(f"more than {budget} permits", True, lambda _: above, before=True)
 
 
-_MEANING: dict[str, Callable[[_Reading], Iterable[Move]]] = {
-    "region_scheduled": _Reading.scheduled,
-    "region_running": _Reading.running,
-    "region_finished": _Reading.finished,
-    "partition_lost": _Reading.lost,
-    "region_failed": _Reading.failed,
-    "region_canceled": _Reading.canceled,
-    "restarted": _Reading.restarted,
-    "job_finished": _Reading.over,
-    "job_failed": _Reading.given_up,
+MISSING = DATASET.or_none("the task has failed by itself")
+"""What a failed task has missed."""
+_BUDGET = NUMBER("largest number of failures that the job survives").or_none("there is no such limit")
+JOB_STARTED = {
+    "operators": TEXTS("all operators of the job, producers first"),
+    "exchanges": list_of(list_of(TEXT, "", least=3), "a list of exchanges")(
+        "producer, consumer and kind of each exchange"
+    ),
+    "scheduling": one_of("LAZY", "EAGER")("when regions are scheduled").or_none("LAZY"),
+    "first_attempt": INTEGER("the number of the first attempts").or_none("0"),
+    "parts": ANYTHING(
+        "operators that are parts of one of the job: its name, their first subtask, their size"
+    ).or_none(),
+    "vertices": ANYTHING("with parts: each operator of the job with its parallelism").or_none(),
+    "streams": ANYTHING("with parts: producer, consumer, pattern of each exchange, and whether it is stored").or_none(),
 }
+"""What a JobMaster records of its job."""
+_FORM = LogForm(
+    TITLE,
+    {
+        "job_started": EventForm(
+            None,
+            OF_JOB,
+            args={**JOB_STARTED, **dict.fromkeys(BUDGETS, _BUDGET)},
+            meaning="The job begins, at its first JobMaster or at one that replaces another.",
+        ),
+        "region_scheduled": EventForm(
+            _Reading.scheduled, OF_JOB, ("schedule",), {"tasks": OPERATORS, "attempt": ATTEMPT}
+        ),
+        "region_running": EventForm(
+            _Reading.running,
+            OF_JOB,
+            ("run",),
+            {"tasks": OPERATORS, "reads": ATTEMPTS_READ("the attempts that it reads")},
+        ),
+        "region_finished": EventForm(
+            _Reading.finished, OF_JOB, ("finish",), {"tasks": OPERATORS, "released": DATASETS}
+        ),
+        "partition_lost": EventForm(_Reading.lost, OF_JOB, ("lose",), {"partition": DATASET}),
+        "region_failed": EventForm(
+            _Reading.failed,
+            OF_JOB,
+            ("fail", "run", "miss"),
+            {"task": OPERATOR, "restarts": OPERATORS, "missing": MISSING},
+        ),
+        "region_canceled": EventForm(_Reading.canceled, OF_JOB, ("cancel",), {"tasks": OPERATORS}),
+        "restarted": EventForm(
+            _Reading.restarted,
+            OF_JOB,
+            ("restart",),
+            {"decision": NUMBER("the number of the failure, from 0, that restarts them"), "tasks": OPERATORS},
+        ),
+        "job_finished": EventForm(_Reading.over, OF_JOB, ("complete",)),
+        "job_failed": EventForm(
+            _Reading.given_up,
+            OF_JOB,
+            ("run", "stop", "give_up"),
+            {
+                "task": OPERATOR,
+                "missing": MISSING,
+                "budget": TEXT("the budget that is exceeded").or_none("the restarts are used up"),
+                "count": NUMBER("failures counted for it").or_none(),
+                "limit": NUMBER("its limit").or_none(),
+            },
+        ),
+    },
+    (BY_NUMBER,),
+    LACKING,
+)
 
 
-BINDING = RuntimeFailover()
+BINDING = RuntimeFailover(_FORM)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from streamproof.conformance import Event
 from streamproof.conformance.flink import FlinkRun
 from streamproof_specs.flink.clocks import Clocks
+
+CONNECTIONS = frozenset({"hb.unreachable", "hb.timeout", "rm.close", "rm.register"})
+"""Lines about TaskManagers and JobManagers that come and go."""
 
 
 @dataclass(slots=True)
@@ -17,6 +21,8 @@ class ProcessFacts:
     """The attempts received by TaskManagers, each with the process."""
     families: dict[str, set[str]] = field(default_factory=dict)
     """The families of events of each process."""
+    connections: dict[str, list[Event]] = field(default_factory=dict)
+    """The lines of each process about other processes that come and go; they name no job."""
     _works: dict[str, int] = field(default_factory=dict)
     _turns: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -26,6 +32,8 @@ class ProcessFacts:
         facts = cls(Clocks.of(run.events))
         for event in run.events:
             args, process = event.args, event.process
+            if event.event in CONNECTIONS:
+                facts.connections.setdefault(process, []).append(event)
             if event.event == "tm.submit":
                 facts.received.add((process, args["attempt"]))
             elif event.event == "tm.estjm":

@@ -24,7 +24,7 @@ from streamproof.conformance import (
     Unit,
     Variable,
 )
-from streamproof.conformance.flink import MORE, TORN, FlinkRun, find_runs, read_lines, read_rest
+from streamproof.conformance.flink import MORE, TORN, UNNAMED, FlinkRun, find_runs, read_lines, read_rest
 from streamproof_specs.failover.flink.adaptive import REASON
 from streamproof_specs.failover.flink.speculation import Subtask, announced
 from streamproof_specs.flink.unjudged import UNJUDGED
@@ -88,8 +88,7 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
     """`master` are the JobManager's events of the job."""
     lines = [e for e in master if e.event in ("exec.transition", "job.transition")]
     if not lines:
-        why = "no JobManager's log speaks of this job: restart decisions are logged there"
-        return Outside((why,), True)
+        return Outside((_without_master(run, job),), True)
     speaking = {e.process: e for e in reversed(lines)}
     head, middle = _headless(run, job, speaking), gap(run, speaking)
     incomplete = tuple(why for why in (head, middle) if why is not None)[:1]
@@ -105,6 +104,19 @@ def outside(run: FlinkRun, job: str, master: Sequence[Event]) -> Outside:
         why = f"more than one JobMaster ran the job{where}: the machine follows one"
         return Outside((*incomplete, why), headless, middle)
     return Outside(incomplete, headless, middle, several)
+
+
+def _without_master(run: FlinkRun, job: str) -> str:
+    """What is there of a job of which no JobManager's log has a line."""
+    events = run.of_job(job)
+    attempts = {e.args["attempt"] for e in events if "attempt" in e.args}
+    whose = ", which no line names" if run.jobs[job] == UNNAMED else ""
+    others = {e.args["attempt"] for e in run.of_job("") if "attempt" in e.args}
+    more = f"; {len(others)} attempts are of jobs that no line names" if others else ""
+    return (
+        f"no JobManager's log speaks of this job{whose}: restart decisions are logged there; {len(events)} events and"
+        f" {len(attempts)} attempts of it were read{more}"
+    )
 
 
 def unscheduled(run: FlinkRun, job: str) -> Unit | None:
@@ -206,9 +218,11 @@ def doubted(case: Unit, run: FlinkRun, *families: str) -> Unit:
 
     `families` are those of its subject, by the beginnings of their names.
     """
-    unread = _unread(run, families)
-    if unread is not None:
+    unread, most = _unread(run, families)
+    if most:
         case = replace(case, unjudged=(unread, *case.unjudged))
+    elif unread:
+        case = replace(case, notes=(*case.notes, unread))
     why = run.doubt(case.trace, run.unsure)
     if why is not None:
         return replace(case, unjudged=(why, *case.unjudged), partial=why)
@@ -223,19 +237,20 @@ def _searched(case: Unit, run: FlinkRun, families: tuple[str, ...]) -> str | Non
     return "no line is about a task of the job: the lines may be those of a search"
 
 
-def _unread(run: FlinkRun, families: tuple[str, ...]) -> str | None:
-    """Why nothing is concluded from the lines of some families (beginnings of their names): more of them have another
-    format than the known one."""
+def _unread(run: FlinkRun, families: tuple[str, ...]) -> tuple[str, bool]:
+    """How many of the lines of some families (beginnings of their names) have another format than the known one, and
+    whether these are the most, so that nothing is concluded."""
     found = [lines for name, lines in run.unread.items() if name.startswith(families)]
     lines = sum(count for count, _ in found)
     read = sum(count for name, count in run.counts.items() if name.startswith(families))
-    if lines <= read:
-        return None
+    if not found:
+        return "", False
     first = found[0][1]
-    return (
+    why = (
         f"{lines} of {lines + read} lines of the kind that is followed are not in the format of Flink 1.16 to 2.3, first"
         f" line {first.line} of {Path(first.file).name}"
     )
+    return why, lines > read
 
 
 def _saying(file: str, last: int, text: bytes) -> set[int]:

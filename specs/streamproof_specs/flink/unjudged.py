@@ -10,6 +10,7 @@ _SHARED = "follows from the removal of its logical slots"
 _REQUIREMENTS = "numbers and profiles of required slots are in no machine"
 _BEGINNING = "shows the scheduler and that the log is complete"
 _OTHER_LOGS = "the other end, or the beginning of the log, is in no log"
+_PARTITIONS = "in jobs whose TaskManagers' logs are not complete, or with hybrid exchanges"
 _FOLLOWED = "in jobs that the machine does not follow; the verdict has the reason"
 
 UNJUDGED: Final[Mapping[str, str]] = {
@@ -33,7 +34,8 @@ UNJUDGED: Final[Mapping[str, str]] = {
     "net.connfail": "a failure of the network, whose cause has no line",
     "net.partreq.client": "judged where the line shows the reading task",
     "part.file": "the line has no partition; judged where it shows the task's only one",
-    "part.": "in jobs whose TaskManagers' logs are not complete, or with hybrid exchanges",
+    "net.partreq": _PARTITIONS,
+    "part.": _PARTITIONS,
     "part.sub": "the line has no dataset; judged where its task writes one partition",
     "part.reqremote": "judged where the line shows the reading task",
     "region.built": _FOLLOWED,

@@ -13,11 +13,12 @@ from streamproof.conformance.flink import FlinkRun
 def is_at_least(run: FlinkRun, version: tuple[int, int]) -> bool | None:
     """Whether the logs are of this version or a later one; None if they do not show it.
 
-    The logs name the version, or have identifiers of attempts that end with the number of the attempt, as from 1.16 on.
+    The logs name the version, or have identifiers of attempts: from 1.16 on they end with the number of the attempt.
     """
     found = re.match(r"(\d+)\.(\d+)", run.version or "")
     if found is not None:
         return (int(found[1]), int(found[2])) >= version
-    if version <= (1, 16) and any("attempt" in event.args for event in run.events):
-        return True
-    return None
+    plain = {"plain" in event.args for event in run.events if "attempt" in event.args}
+    if plain == {False}:
+        return True if version <= (1, 16) else None
+    return False if plain and version >= (1, 16) else None

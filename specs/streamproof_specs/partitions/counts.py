@@ -1,61 +1,107 @@
-"""Safety of the life cycle of partitions for any number of TaskExecutors, partitions and consumers."""
+"""Properties of the life cycle of partitions for any number of TaskExecutors, partitions, consumers and attempts."""
 
 from __future__ import annotations
 
-from streamproof import Spec, invariant, lemma, step
-from streamproof_models.partitions.counts import PartitionCounts
+from streamproof import Spec, invariant, leads_to, lemma, step, temporal
+from streamproof_models.partitions import counts_variants  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.partitions.counts import ON_DISK, PartitionCounts
 
 
 @invariant
 def kept_while_needed(m, s):
     """No partition that the JobMaster counts on is deleted before all consumers have finished, unless it is lost."""
-    return all(s.copy[p] != "DELETED" or s.tracked[p] == "NONE" or m.is_consumed(s, p) for p in range(m.partitions))
+    return not any(s.copy[p] == "DELETED" and m.is_needed(s, p) for p in range(m.partitions))
 
 
 @step
 def read_where_stored(m, s, t):
     """A consumer finishes only if the partition is stored."""
-    return all(t.unfinished[p] >= s.unfinished[p] or s.copy[p] == "STORED" for p in range(m.partitions))
+    return all(m.has_read(t, p) <= m.has_read(s, p) or s.copy[p] == "STORED" for p in range(m.partitions))
+
+
+@step
+def one_attempt_read(m, s, t):
+    """A partition is not produced again while a consumer reads an earlier attempt: the consumer would read of both."""
+    return all(s.attempt[p] == t.attempt[p] or s.reading[p] == 0 or t.reading[p] == 0 for p in range(m.partitions))
 
 
 @step
 def idle_executors_only(m, s, t):
-    """The ResourceManager releases no TaskExecutor that stores a partition that the JobMaster counts on."""
-    return all(
-        s.executor[s.location[p]] != "UP"
-        or t.executor[s.location[p]] != "RELEASED"
-        or s.tracked[p] == "NONE"
-        or not m.on_disk(s, p)
+    """The ResourceManager releases no TaskExecutor that stores a needed partition."""
+    return not any(
+        s.executor[s.location[p]] == "UP"
+        and t.executor[s.location[p]] == "RELEASED"
+        and s.copy[p] in ON_DISK
+        and m.is_needed(s, p)
         for p in range(m.partitions)
     )
 
 
 @step
 def lost_with_connection(m, s, t):
-    """A partition is lost only without connection."""
-    return all(not m.on_disk(s, p) or t.copy[p] != "LOST" or s.link[s.location[p]] != "UP" for p in range(m.partitions))
+    """A partition is lost only with its TaskExecutor, or with the connection of its job."""
+    return not any(
+        (
+            s.copy[p] in ON_DISK
+            and t.copy[p] == "LOST"
+            and t.executor[s.location[p]] == "UP"
+            and t.connected[s.location[p]]
+        )
+        or (
+            s.attempt[p] == t.attempt[p]  # the earlier attempt is the same
+            and s.old_copy[p] in ON_DISK
+            and t.old_copy[p] == "LOST"
+            and t.executor[s.old_location[p]] == "UP"
+            and t.connected[s.old_location[p]]
+        )
+        for p in range(m.partitions)
+    )
+
+
+@temporal
+def no_orphan(m, s):
+    """When the JobMaster has ended, or does not come back, each TaskExecutor deletes all partitions of the job eventually."""
+    return all(
+        leads_to(s.master != "RUNNING" and m.stores(s, e), s.master == "RUNNING" or not m.stores(s, e))
+        for e in range(m.executors)
+    )
 
 
 @lemma
-def closed_is_empty(m, s):
-    """The JobMaster counts on nothing where it closes the connection."""
+def connected_while_up(m, s):
+    """A TaskExecutor that is gone has no connection."""
+    return all(not s.connected[e] or s.executor[e] == "UP" for e in range(m.executors))
+
+
+@lemma
+def stored_with_connection(m, s):
+    """A TaskExecutor without connection stores nothing of the job, unless in a grace period."""
     return all(
-        s.tracked[p] == "NONE" or (not s.closing[s.location[p]] and s.link[s.location[p]] != "CLOSED")
+        (s.copy[p] not in ON_DISK or m.may_store(s, s.location[p]))
+        and (s.old_copy[p] not in ON_DISK or m.may_store(s, s.old_location[p]))
         for p in range(m.partitions)
+    )
+
+
+@lemma
+def tracked_is_registered(m, s):
+    """The JobMaster counts on partitions of TaskExecutors that it knows, while it runs."""
+    return all(not m.is_tracked(s, p) or s.registered[s.location[p]] for p in range(m.partitions)) and all(
+        not s.registered[e] or s.master == "RUNNING" for e in range(m.executors)
     )
 
 
 @lemma
 def closed_is_unknown(m, s):
     """The JobMaster does not know a TaskExecutor whose connection it closes."""
-    return all(not s.registered[e] or (not s.closing[e] and s.link[e] != "CLOSED") for e in range(m.executors))
+    return all(not s.registered[e] or not s.closing[e] for e in range(m.executors))
 
 
 @lemma
 def released_is_untracked(m, s):
     """The JobMaster does not count on what it releases, or what was deleted."""
     return all(
-        s.tracked[p] == "NONE" or (s.order[p] != "RELEASE" and s.copy[p] != "DELETED") for p in range(m.partitions)
+        not m.is_tracked(s, p) or (s.order[p] != "RELEASE" and s.copy[p] != "DELETED") for p in range(m.partitions)
     )
 
 
@@ -63,7 +109,18 @@ def released_is_untracked(m, s):
 def reported_empty(m, s):
     """A TaskExecutor whose answer is on its way has no partition, and gets none."""
     return all(
-        not s.empty[s.location[p]] or (not m.on_disk(s, p) and s.order[p] != "DEPLOY") for p in range(m.partitions)
+        not s.empty[e] or s.location[p] != e or (s.copy[p] not in ON_DISK and s.order[p] != "DEPLOY")
+        for p in range(m.partitions)
+        for e in range(m.executors)
+    )
+
+
+@lemma
+def read_is_tracked(m, s):
+    """A consumer reads what the JobMaster takes for stored, and is reading or has finished."""
+    return all(
+        s.reading[p] + m.has_read(s, p) <= m.consumers and (s.reading[p] == 0 or s.tracked[p] == "STORED")
+        for p in range(m.partitions)
     )
 
 
@@ -72,19 +129,32 @@ SPEC = Spec(
     properties=(
         kept_while_needed,
         read_where_stored,
+        one_attempt_read,
         idle_executors_only,
         lost_with_connection,
-        closed_is_empty,
+        no_orphan,
+        connected_while_up,
+        stored_with_connection,
+        tracked_is_registered,
         closed_is_unknown,
         released_is_untracked,
         reported_empty,
+        read_is_tracked,
     ),
     expected={
-        "close-connection-early": {"kept_while_needed": "violated"},
         "release-on-consumption": {"kept_while_needed": "violated"},
+        "release-when-read": {"kept_while_needed": "violated"},
+        "close-connection-early": {"kept_while_needed": "violated"},
         "rm-ignores-partitions": {"idle_executors_only": "violated"},
         "stale-report": {"idle_executors_only": "violated"},
+        "no-heartbeat-cleanup": {"no_orphan": "violated"},
+        "no-shutdown-hook": {"no_orphan": "violated"},
+        "unfenced-deployment": {"no_orphan": "violated"},
         "unnoticed-loss": {"read_where_stored": "violated"},
+        "readers-kept": {"one_attempt_read": "violated"},
         "cleanup-of-all-jobs": {"lost_with_connection": "violated"},
+        "grace-without-fencing": {"kept_while_needed": "violated", "grace_kept": "violated"},
+        "unfenced-grace": {"kept_while_needed": "violated"},
+        "released-taken-back": {"kept_while_needed": "violated"},
     },
 )

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from streamproof import Spec, invariant, leads_to, step, temporal
-from streamproof_models.partitions import flink_repairs, runtime_rules, types  # noqa: F401  (declaring a variant registers it)
+from streamproof_models.partitions import (  # noqa: F401  (declaring a variant registers it)
+    cluster_rules,
+    flink_repairs,
+    runtime_rules,
+    types,
+)
 from streamproof_models.partitions.machine import PartitionLifecycle
 
 ON_DISK = ("PRODUCING", "STORED")
+ON_RUNTIME = ("read_where_stored", "lost_with_connection")
+"""What does not hold of the runtime, by intention."""
 
 
 @invariant
@@ -112,7 +119,11 @@ SPEC = Spec(
         "unnoticed-loss": {"read_where_stored": "violated"},
         "readers-kept": {"one_attempt_read": "violated"},
         "cleanup-of-all-jobs": {"lost_with_connection": "violated"},
-        "runtime": {"read_where_stored": "violated", "lost_with_connection": "violated"},
+        "runtime": dict.fromkeys(ON_RUNTIME, "violated"),
+        "runtime-cluster": dict.fromkeys(ON_RUNTIME, "violated"),
+        "released-with-job": dict.fromkeys((*ON_RUNTIME, "promoted_kept", "kept_while_needed"), "violated"),
+        "runtime-unanswered-promotion": dict.fromkeys((*ON_RUNTIME, "promoted_kept"), "violated"),
+        "unpromoted-read": dict.fromkeys((*ON_RUNTIME, "promoted_kept", "cluster_partitions_only"), "violated"),
         "grace-without-fencing": {"kept_while_needed": "violated", "grace_kept": "violated"},
         "unfenced-grace": {"kept_while_needed": "violated"},
         "released-taken-back": {"kept_while_needed": "violated"},
@@ -143,6 +154,10 @@ SPEC = Spec(
         "readers-kept": {"failures": 0, "crashes": 0},
         "cleanup-of-all-jobs": {"attempts": 1, "failures": 0, "crashes": 0},
         "runtime": {"failures": 0, "crashes": 0, "room": 2},
+        "runtime-cluster": {"attempts": 1, "failures": 0, "crashes": 0, "room": 2},
+        "released-with-job": {"attempts": 1, "failures": 0, "crashes": 0, "room": 2},
+        "runtime-unanswered-promotion": {"attempts": 1, "failures": 0, "crashes": 0, "room": 2},
+        "unpromoted-read": {"attempts": 1, "failures": 0, "crashes": 0, "room": 2},
         "grace-without-fencing": {"attempts": 1, "failures": 0, "crashes": 0},
         "unfenced-grace": {"attempts": 1, "failures": 0, "crashes": 0},
         "pipelined-unreleased": {"attempts": 1, "crashes": 0},

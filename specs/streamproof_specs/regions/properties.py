@@ -5,6 +5,15 @@ from __future__ import annotations
 from streamproof import Spec, eventually, invariant, leads_to, lemma, temporal
 from streamproof_models.regions import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.regions.machine import RegionScheduling
+from streamproof_specs.failover.job_graphs import (
+    as_flink,
+    cautions,
+    graph_of_file,
+    grouped_infeasible,
+    regions_of,
+    scheduled_by_flink,
+    what_if,
+)
 
 
 @invariant
@@ -148,6 +157,13 @@ SPEC = Spec(
         *(scheduled, started, completed, cleaned, epochs_counted, descriptors_current),
         *(sent_when_deployed, deployed_with_descriptors, releasable_when_consumed),
     ),
+    inputs={"job_graph": graph_of_file},
+    questions={"what_if": what_if},
+    facts=regions_of,
+    cautions=cautions,
+    beside=as_flink,
+    decided=scheduled_by_flink,
+    infeasible=grouped_infeasible,
     expected={
         "no-merging": dict.fromkeys(("acyclic", "scheduled", "completed", "deadlock"), "violated"),
         "merge-within-logical-region-only": dict.fromkeys(

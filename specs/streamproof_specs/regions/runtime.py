@@ -13,9 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from streamproof.conformance import (
+    NUMBER,
     Constraint,
     Event,
+    EventForm,
     InputError,
+    LogForm,
     Move,
     Observation,
     Plan,
@@ -27,9 +30,22 @@ from streamproof.conformance import (
 )
 from streamproof_models.failover.graph import JobGraph
 from streamproof_models.regions.machine import RegionScheduling
-from streamproof_specs.failover.runtime import first_attempt, is_eager, job_graph, kept
+from streamproof_specs.failover.runtime import JOB_STARTED, MISSING, first_attempt, is_eager, job_graph, kept
 from streamproof_specs.runtime.logs import JobMasterLogs, jobs
+from streamproof_specs.runtime.pipelines import wrong_pipelines
 from streamproof_specs.runtime.sessions import reused_attempts
+from streamproof_specs.runtime.vocabulary import (
+    ATTEMPT,
+    ATTEMPTS_READ,
+    BY_NUMBER,
+    DATASET,
+    DATASETS,
+    LACKING,
+    OF_JOB,
+    OPERATOR,
+    OPERATORS,
+    TITLE,
+)
 
 ACTIVE = ("SCHEDULED", "DEPLOYING", "RUNNING")
 
@@ -59,8 +75,8 @@ class RuntimeRegions(JobMasterLogs):
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
-        cases = tuple(_case(started, own) for started, own in jobs(events, _MEANING))
-        cases = (*cases, *reused_attempts(events))
+        cases = tuple(_case(started, own) for started, own in jobs(events, self.form.events))
+        cases = (*cases, *reused_attempts(events), *wrong_pipelines(events))
         return Plan(name, cases, tuple(events), unit="job", nothing="no job has begun")
 
 
@@ -138,7 +154,7 @@ class SchedulingEvents:
         self._start()
         if self.over:
             self.wrong = f"the job is over since {self.over}"
-        moves = tuple(_MEANING[event.event](self, event))
+        moves = tuple(_FORM.read(event, self, event))
         return Observation(event, (moves,), tuple(self.after), tuple(self.before), self.wrong)
 
     # --- what is recorded
@@ -329,19 +345,51 @@ def _reader(name: str, key: Any) -> Callable[[StateReader], Any]:
     return lambda look: look(name, key)
 
 
-_MEANING: dict[str, Callable[[SchedulingEvents, Event], Iterable[Move]]] = {
-    "region_scheduled": SchedulingEvents.scheduled,
-    "region_deployed": SchedulingEvents.deployed,
-    "region_updated": SchedulingEvents.updated,
-    "region_running": SchedulingEvents.running,
-    "region_finished": SchedulingEvents.finished,
-    "partition_lost": SchedulingEvents.lost,
-    "region_failed": SchedulingEvents.failed,
-    "region_canceled": SchedulingEvents.canceled,
-    "restarted": SchedulingEvents.restarted,
-    "job_finished": SchedulingEvents.complete,
-    "job_failed": SchedulingEvents.given_up,
-}
+_DESCRIPTORS = ATTEMPTS_READ("the attempts in the descriptors of its inputs")
+_FORM = LogForm(
+    TITLE,
+    {
+        "job_started": EventForm(None, OF_JOB, args=JOB_STARTED, meaning="The job begins at this JobMaster."),
+        "region_scheduled": EventForm(
+            SchedulingEvents.scheduled, OF_JOB, ("schedule",), {"tasks": OPERATORS, "attempt": ATTEMPT}
+        ),
+        "region_deployed": EventForm(
+            SchedulingEvents.deployed,
+            OF_JOB,
+            ("deploy", "update_partitions"),
+            {"tasks": OPERATORS, "descriptors": _DESCRIPTORS},
+        ),
+        "region_updated": EventForm(
+            SchedulingEvents.updated, OF_JOB, ("update_partitions",), {"tasks": OPERATORS, "descriptors": _DESCRIPTORS}
+        ),
+        "region_running": EventForm(
+            SchedulingEvents.running,
+            OF_JOB,
+            ("run",),
+            {"tasks": OPERATORS, "reads": ATTEMPTS_READ("the attempts that it reads")},
+        ),
+        "region_finished": EventForm(
+            SchedulingEvents.finished, OF_JOB, ("finish", "release"), {"tasks": OPERATORS, "released": DATASETS}
+        ),
+        "partition_lost": EventForm(SchedulingEvents.lost, OF_JOB, args={"partition": DATASET}),
+        "region_failed": EventForm(
+            SchedulingEvents.failed,
+            OF_JOB,
+            ("fail",),
+            {"task": OPERATOR, "restarts": OPERATORS, "missing": MISSING},
+        ),
+        "region_canceled": EventForm(SchedulingEvents.canceled, OF_JOB, args={"tasks": OPERATORS}),
+        "restarted": EventForm(
+            SchedulingEvents.restarted,
+            OF_JOB,
+            args={"decision": NUMBER("the number of the failure, from 0, that restarts them"), "tasks": OPERATORS},
+        ),
+        "job_finished": EventForm(SchedulingEvents.complete, OF_JOB),
+        "job_failed": EventForm(SchedulingEvents.given_up, OF_JOB, args={"task": OPERATOR}),
+    },
+    (BY_NUMBER,),
+    LACKING,
+)
 
 
-BINDING = RuntimeRegions()
+BINDING = RuntimeRegions(_FORM)

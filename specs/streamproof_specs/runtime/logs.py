@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Binding, Event, EventLog, InputError, Plan, Unit, first_event_fields, read_events
+from streamproof.conformance import (
+    Binding,
+    Event,
+    EventLog,
+    InputError,
+    LogForm,
+    Plan,
+    Unit,
+    first_event_fields,
+    read_events,
+)
 from streamproof_specs.baton.properties import SPEC
 
 JOBMASTER = "jobmaster"
@@ -23,8 +32,9 @@ FLOW = frozenset(
     {
         *("gate_opened", "buffers_sent", "credits_received", "backlog_announced"),
         *("buffer_received", "backlog_received", "credits_announced", "channel_released"),
+        *("pool_opened", "record_spans", "part_received"),
         *("loop_opened", "feedback_received", "spill_read"),
-        *("barrier_received", "snapshot_taken"),
+        *("barrier_received", "barrier_arrived", "snapshot_taken", "buffers_logged"),
     }
 )
 """Events of the ends of channels, of the inputs of loops, and of checkpoints, which have no clock."""
@@ -72,7 +82,15 @@ def events_of(run: Path) -> list[Event]:
 
 
 class JobMasterLogs(Binding):
-    """A binding of the events of the runtime's JobMasters, and of what they speak with."""
+    """A binding of the events of the runtime's JobMasters, and of what they speak with: those of a form."""
+
+    def __init__(self, form: LogForm) -> None:
+        self._form = form
+
+    @property
+    def form(self) -> LogForm:
+        """The events that the binding reads."""
+        return self._form
 
     def runs(self, path: Path) -> list[Any]:
         """The file, or the runs of a folder. Raises `InputError` if there is none."""
@@ -90,47 +108,21 @@ class JobMasterLogs(Binding):
         """The behaviours of a run. Raises `InputError` for a log that is not the runtime's own, and for a job graph."""
         if job_graph is not None:
             raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
-        return self.behaviours(run.resolve().name.partition(".")[0], events_of(run))
+        events = events_of(run)
+        self.form.expect(events)
+        return self.behaviours(run.resolve().name.partition(".")[0], events)
 
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """The plan of the events of a run of this name. Raises `InputError` for events that are not the runtime's own."""
         raise NotImplementedError
 
 
-class RuntimeLogs(Binding):
-    """A binding of the runtime's event logs. Other event logs are read as `EventLog` does."""
+class RuntimeLogs(JobMasterLogs):
+    """A binding of the events of subtasks, in logs that may lack the beginning of the job."""
 
-    log: EventLog
-    """Of the model of the binding."""
-    _sized: bool = False
-
-    def sized(self, texts: Sequence[str]) -> Binding:
-        """The binding with parameters of its model, as ``name=value``, for other logs than the runtime's."""
-        binding = copy(self)
-        binding.log, binding._sized = self.log.sized(texts), True
-        return binding
-
-    def runs(self, path: Path) -> list[Any]:
-        """The file, or the runs of a folder. Raises `InputError` if there is none."""
-        return runs(path)
-
-    def recognises(self, path: Path) -> bool:
+    def reads(self, path: Path) -> bool:
         """Whether a file, or the first event log of a folder, begins with an event of the runtime's JobMaster."""
         return is_of_runtime(path)
-
-    def plan(self, run: Any, job_graph: Path | None) -> Plan:
-        """The behaviours of a run. Raises `InputError` for a log that is not the runtime's own, and for a job graph."""
-        if not is_of_runtime(run):
-            return self.log.plan(run, job_graph)
-        if self._sized:
-            raise InputError(f"{run}: a log of the runtime has the sizes", remedy="leave out -p")
-        if job_graph is not None:
-            raise InputError(f"{job_graph}: the log has the job graph", remedy="leave out --job-graph")
-        return self.behaviours(run.resolve().name.partition(".")[0], events_of(run))
-
-    def behaviours(self, name: str, events: list[Event]) -> Plan:
-        """The plan of the runtime's own events, of a run of this name."""
-        raise NotImplementedError
 
 
 def jobs(events: Iterable[Event], followed: Container[str]) -> Iterator[tuple[Event, list[Event]]]:

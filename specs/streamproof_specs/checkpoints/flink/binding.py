@@ -6,6 +6,7 @@ continue from what was stored before. What is missing before the first line expl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -91,9 +92,10 @@ def _cases(run: FlinkRun, job: str) -> Iterable[Unit]:
     tasks: list[Task] = []
     for name, own in lines.items():
         process = run.processes[name]
-        impossible = dict(_premature(process, masters[name]))
+        premature = dict(_premature(process, masters[name]))
+        impossible = premature | dict(_of_another_savepoint(own))
         leaders = _leaders(process, masters[name], adaptive=reasons.adaptive)
-        late = process.submitted.get(job, inf) > own[0].seq and not impossible
+        late = process.submitted.get(job, inf) > own[0].seq and not premature
         tasks.append(
             followed(
                 job,
@@ -125,6 +127,19 @@ def _premature(process: Process, events: Sequence[Event]) -> Iterator[tuple[int,
             yield event.seq, f"the line is about job {job}, which is submitted later in this log"
         elif built is not None and event.seq < built and (submitted is not None or process.started):
             yield event.seq, f"the line is about job {job}, whose execution graph is built later in this log"
+
+
+def _of_another_savepoint(events: Sequence[Event]) -> Iterator[tuple[int, str]]:
+    """The restores of a job that starts from a savepoint, if they are of another one, by the last parts of their paths."""
+    stated = None
+    for event in events:
+        named = re.search(r"([^/]+?)/?(?:/_metadata)?$", event.args.get("path", ""))
+        if event.event == "ckpt.savepoint":
+            stated = named
+        elif event.event == "ckpt.restore":
+            if stated and named and stated[1] != named[1]:
+                yield event.seq, f"the job starts from the savepoint {stated[1]}, but is restored from {named[1]}"
+            stated = None
 
 
 def _leaders(process: Process, events: Sequence[Event], *, adaptive: bool) -> frozenset[int]:

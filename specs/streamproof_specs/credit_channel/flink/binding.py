@@ -5,13 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streamproof.conformance import Binding, InputError, Plan
+from streamproof.conformance import Binding, InputError, LogForm, Plan
 from streamproof.conformance.flink import find_runs
 from streamproof_specs.credit_channel.flink.records import TraceRun, is_outline, trace_runs
 
 
 class FlinkCreditChannel(Binding):
     """Follows every recorded channel of a run through the machine of one channel."""
+
+    @property
+    def form(self) -> LogForm:
+        """The records of the agent."""
+        from streamproof_specs.credit_channel.flink.form import FORM  # as for `plan`
+
+        return FORM
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path; a run with logs only is included. Raises `InputError` if there is none."""

@@ -86,7 +86,7 @@ COUNTERS: dict[str, dict[str, Callable[[StateReader], Any]]] = {
 }
 """The machine's values of the counters in a record."""
 
-_WORDS = {
+COUNTER_WORDS = {
     "unannounced": "credit gained and not announced",
     "excl": "the number of free exclusive buffers",
     "float": "the number of free floating buffers",
@@ -148,7 +148,7 @@ def _counter(record: Recorded, field: str, given: Any, slack: int) -> Constraint
         )
 
     return Constraint(
-        lambda look: f"{_WORDS[field]} is recorded as {_shown(given)}, but it must be {_shown(value(look))}",
+        lambda look: f"{COUNTER_WORDS[field]} is recorded as {_shown(given)}, but it must be {_shown(value(look))}",
         agrees,
         lambda look: f"{record.name}({field}={_shown(value(look))})",
     )

@@ -111,7 +111,7 @@ class CreditExplainer:
     def _not_cancelled(self, look: StateReader) -> str | None:
         if not look("reader_created"):
             return "a request to cancel arrives before the request for the subpartition"
-        came, sent = look("cancel_requests"), len(look("responses"))
+        came, sent = look("cancel_requests"), look("sequence_number") - look("expected_sequence_number")
         late = f"{sent} {'message was' if sent == 1 else 'messages were'} sent late"
         return f"a request to cancel arrives that nothing called for: {came} came, and {late}"
 

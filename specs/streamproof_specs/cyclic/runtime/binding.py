@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -17,10 +17,15 @@ from typing import Any
 
 from streamproof import System
 from streamproof.conformance import (
+    NUMBER,
+    TEXT,
+    TEXTS,
+    TRUTH,
     Constraint,
     Event,
-    EventLog,
+    EventForm,
     InputError,
+    LogForm,
     Move,
     Observation,
     Plan,
@@ -29,15 +34,18 @@ from streamproof.conformance import (
     Task,
     Unit,
     compile_model,
+    list_of,
     may_have_event,
+    one_of,
+    up_to,
 )
 from streamproof_models.baton.machine import Routes
 from streamproof_models.cyclic.head import ANY, END, RECORD, LoopHead
+from streamproof_models.cyclic.head_barriers import BARRIER
 from streamproof_models.cyclic.machine import POLICIES
 from streamproof_models.scopes.graph import ScopeError
 from streamproof_models.scopes.text import parse
-from streamproof_specs.baton.runtime import EMITS, graph_of
-from streamproof_specs.cyclic.properties import SPEC
+from streamproof_specs.baton.runtime import EMITS, REPLAYED, graph_of
 from streamproof_specs.runtime.logs import (
     JOBMASTER,
     RuntimeLogs,
@@ -48,19 +56,36 @@ from streamproof_specs.runtime.logs import (
     unopened,
     without,
 )
+from streamproof_specs.runtime.vocabulary import (
+    BY_CHANNEL,
+    BY_NUMBER,
+    CHANNEL,
+    CHANNELS,
+    GRAPH,
+    LACKING,
+    OF_ATTEMPT,
+    SUBTASK,
+    TITLE,
+)
 
 MOST = 100_000
 """Largest number of items of a channel, and of its buffers."""
 ROOM = 64
 """Smallest bound on the items of a channel: most heads of a kind have one machine."""
+WRITES = (*EMITS, REPLAYED)
+"""Events with which records are under way to feedback channels."""
 OPENED, ARRIVED, READ_BACK = "loop_opened", "feedback_received", "spill_read"
-TAKEN = ("record_received", "baton_received", "channel_released")
+DEPARTED = "snapshot_taken"
+PART = "part"
+"""A buffer with a part of a record, but the last one: the head takes it without holding anything, as a word that no channel
+brings together with others."""
+TAKEN = ("record_received", "part_received", "baton_received", "barrier_received", "channel_released")
 
 
 @lru_cache(maxsize=256)
-def machine(**settings: Any) -> System:
+def machine(variant: str | None, **settings: Any) -> System:
     """The machine of a head."""
-    return compile_model(LoopHead(**settings), without_properties=True)
+    return compile_model(LoopHead.build(variant, **settings), without_properties=True)
 
 
 @lru_cache(maxsize=64)
@@ -71,8 +96,6 @@ def routes(graph: str) -> Routes:
 
 class RuntimeCyclic(RuntimeLogs):
     """Follows every loop head of every attempt in an event log of the runtime."""
-
-    log = EventLog.bundled(SPEC)
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a log of the runtime, and one of its runs has a loop."""
@@ -131,7 +154,7 @@ def _heads(events: Sequence[Event], silent: Collection[str] = ()) -> Iterable[He
             heads[event.process].own.append(event)
         elif event.event in (ARRIVED, READ_BACK) or (event.process not in silent and _is_fed_back(event)):
             raise InputError(f"{event}: no loop has been opened by {event.process!r}", loc=event.loc)
-        if event.event in EMITS:
+        if event.event in WRITES:
             channels = _list(event, "channels")
             for head in {id(owner[c]): owner[c] for c in channels if c in owner}.values():
                 head.add_writer(event, Counter(c for c in channels if c in head.feedback))
@@ -139,7 +162,7 @@ def _heads(events: Sequence[Event], silent: Collection[str] = ()) -> Iterable[He
 
 
 def _is_fed_back(event: Event) -> bool:
-    return event.event in ("record_received", "baton_received") and "number" in event.args
+    return event.event in TAKEN and "number" in event.args
 
 
 class HeadReading:
@@ -182,6 +205,9 @@ class HeadReading:
         observed = [*self._observations(self._batons(graph_of(self._deployed)))]
         self.events = [observation.event for observation in observed]
         of = machine(
+            "barriers"
+            if any(e.event in (DEPARTED, "barrier_received") or e.args.get("item") == BARRIER for e in self.own)
+            else None,
             forward=self._forward,
             feedback=len(self.feedback),
             buffers=self._buffers,
@@ -199,14 +225,17 @@ class HeadReading:
             for _, written in writers:
                 counts += written
         for event in self.own:
-            if event.event in EMITS:
+            if event.event in WRITES:
                 counts.update(_list(event, "channels"))
         return max(ROOM, 1 << max(counts.values(), default=0).bit_length())
 
     def _batons(self, graph: str) -> str:
-        """The channels that carry each baton to the head, by side. Raises `InputError` for a head of another graph."""
+        """The channels that carry each baton to the head, by side, and parts of records, if there are any. Raises
+        `InputError` for a head of another graph."""
         ways = routes(graph)
         found: dict[str, list[list[int]]] = {}
+        if any(PART in (e.args.get("item"), _TAKEN.get(e.event)) for e in self.own):
+            found[PART] = []
         for channel, at in self.channels.items():
             if channel not in ways.carried or ways.links[channel].target != self._task:
                 where = f"{channel!r} is no channel into {self._task!r} in the graph"
@@ -222,7 +251,7 @@ class HeadReading:
     # --- events, in an order in which they can be followed
 
     def _observations(self, batons: str) -> Iterator[Observation]:
-        kinds = {RECORD, END, *json.loads(batons)}
+        kinds = {RECORD, END, BARRIER, *json.loads(batons)}
         sent, arrived = Counter[str](), Counter[str]()
         seen: set[int] = set()
         is_over = False
@@ -238,8 +267,8 @@ class HeadReading:
                         yield self._writing(writer, counts)
             if event.event not in _MEANING:
                 continue
-            moves = [*_MEANING[event.event](self, event, kinds)]
-            if event.event in EMITS:
+            moves = [*_FORM.read(event, self, event, kinds)]
+            if event.event in WRITES:
                 sent.update(c for c in _list(event, "channels") if c in self.feedback)
             if not is_over and (event.state or {}).get("phase") == "TERMINATED":
                 is_over = True
@@ -272,7 +301,7 @@ class HeadReading:
         due = self._taken[channel]
         self._taken[channel] += event.event in TAKEN
         if channel in self.feedback and self._spilling:
-            if event.event in ("record_received", "baton_received"):
+            if event.event in TAKEN:
                 before.append(self._is_due(event, due))
             else:
                 after += [*self._places(event, channel, self._taken[channel])]
@@ -354,7 +383,7 @@ class HeadReading:
     def taken(self, event: Event, kinds: set[str]) -> Iterator[Move]:
         """The head takes an item."""
         at = self._at(event)
-        kind = {"record_received": RECORD, "channel_released": END}.get(event.event, f"baton {event.args.get('baton')}")
+        kind = _TAKEN.get(event.event, f"baton {event.args.get('baton')}")
         yield Move("read_forward" if at < self._forward else "read_feedback", {"c": at, "kind": kind})
 
     def processed(self, event: Event, kinds: set[str]) -> Iterator[Move]:
@@ -363,23 +392,21 @@ class HeadReading:
         yield from [Move("send" if channels else "leave")] * done
         yield from (Move("send_on", {"c": self.feedback[c]}) for c in channels if c in self.feedback)
 
+    def replayed(self, event: Event, kinds: set[str]) -> Iterator[Move]:
+        """The log of a checkpoint is under way to the feedback channels."""
+        yield from (Move("send_on", {"c": self.feedback[c]}) for c in _list(event, "channels") if c in self.feedback)
+
+    def departed(self, event: Event, kinds: set[str]) -> Iterator[Move]:
+        """The head has taken its snapshot."""
+        yield Move("depart")
+
     def nothing(self, event: Event, kinds: set[str]) -> Iterator[Move]:
         """Its phase may change."""
         yield from ()
 
 
-_MEANING: Mapping[str, Callable[[HeadReading, Event, set[str]], Iterable[Move]]] = {
-    OPENED: HeadReading.nothing,
-    ARRIVED: HeadReading.arrived,
-    "buffer_received": HeadReading.arrived,
-    READ_BACK: HeadReading.read_back,
-    "record_received": HeadReading.taken,
-    "baton_received": HeadReading.taken,
-    "channel_released": HeadReading.taken,
-    **dict.fromkeys(EMITS, HeadReading.processed),
-    "terminated": HeadReading.nothing,
-}
-"""The moves of each event of a head."""
+_TAKEN = {"record_received": RECORD, "part_received": PART, "barrier_received": BARRIER, "channel_released": END}
+"""What is taken with an event; with others a baton."""
 
 
 def _channel(event: Event) -> str:
@@ -402,4 +429,94 @@ def _number(event: Event, name: str, least: int) -> int:
     return found
 
 
-BINDING = RuntimeCyclic()
+_NUMBER = up_to(MOST)("its number among those that arrived on the channel, from 0")
+_OF_FEEDBACK = _NUMBER.or_none("the channel is no feedback")
+_ITEM = TEXT("what it is: record, part, end, barrier, or baton and its name")
+_PLACES = {"memory": NUMBER("items of the channel in memory"), "spilled": NUMBER("items of the channel on disk")}
+_PHASE = {"phase": TEXT("the phase of the subtask").or_none("it goes on")}
+_READ = ("read_forward", "read_feedback")
+_EMITTED = EventForm(
+    HeadReading.processed,
+    SUBTASK,
+    ("send", "leave", "send_on", "complete"),
+    {"channels": CHANNELS, "done": up_to(MOST)("the number of records that are done with it").or_none("1")},
+    _PHASE,
+    "A record has been processed, or held buffers leave: what is on feedback channels is under way.",
+)
+_MEANING: Mapping[str, EventForm] = {
+    OPENED: EventForm(
+        HeadReading.nothing,
+        SUBTASK,
+        args={
+            "forward": TEXTS("its channels from outside of the loop"),
+            "feedback": TEXTS("its feedback channels"),
+            "policy": one_of(ANY, *POLICIES)("which input it reads first"),
+            "buffers": up_to(MOST, 1)("buffers of a feedback channel in memory"),
+            "spilling": TRUTH("whether feedback goes to disk when these are full"),
+            "held": up_to(MOST)("buffers that the head may hold"),
+        },
+        meaning="The head of a loop opens its inputs.",
+    ),
+    ARRIVED: EventForm(
+        HeadReading.arrived,
+        SUBTASK,
+        ("send_back",),
+        {"channel": CHANNEL, "item": _ITEM, "number": _NUMBER},
+        _PLACES,
+        "An item arrives on a feedback channel.",
+    ),
+    "buffer_received": EventForm(
+        HeadReading.arrived,
+        SUBTASK,
+        ("offer", "trigger"),
+        {"channel": CHANNEL, "item": _ITEM.or_none("the subtask is no head")},
+        meaning="An item arrives on a channel from outside.",
+    ),
+    READ_BACK: EventForm(
+        HeadReading.read_back,
+        SUBTASK,
+        ("read_back",),
+        {"channel": CHANNEL, "numbers": list_of(NUMBER, "a list of numbers", least=1)("the numbers of these items")},
+        _PLACES,
+    ),
+    "record_received": EventForm(
+        HeadReading.taken, SUBTASK, (*_READ, "complete"), {"channel": CHANNEL, "number": _OF_FEEDBACK}, _PHASE
+    ),
+    "part_received": EventForm(
+        HeadReading.taken,
+        SUBTASK,
+        _READ,
+        {"channel": CHANNEL, "number": _OF_FEEDBACK},
+        meaning="The head takes a buffer with a part of a record, and holds nothing of it.",
+    ),
+    "baton_received": EventForm(
+        HeadReading.taken,
+        SUBTASK,
+        (*_READ, "complete"),
+        {"channel": CHANNEL, "number": _OF_FEEDBACK, "baton": TEXT("the operator whose loop it ends")},
+        _PHASE,
+    ),
+    "barrier_received": EventForm(HeadReading.taken, SUBTASK, _READ, {"channel": CHANNEL, "number": _OF_FEEDBACK}),
+    "channel_released": EventForm(HeadReading.taken, SUBTASK, _READ, {"channel": CHANNEL}, meaning="END is taken."),
+    REPLAYED: EventForm(HeadReading.replayed, SUBTASK, ("send_on",), {"channels": CHANNELS}, _PHASE),
+    DEPARTED: EventForm(HeadReading.departed, SUBTASK, ("depart",)),
+    **dict.fromkeys(EMITS, _EMITTED),
+    "terminated": EventForm(
+        HeadReading.nothing, SUBTASK, ("complete",), state=_PHASE, meaning="The head has terminated."
+    ),
+}
+"""Events of a head; those with channels also of who writes to it."""
+_FORM = LogForm(
+    TITLE,
+    {
+        "deployed": EventForm(
+            None, OF_ATTEMPT, args={"graph": GRAPH}, meaning="The JobMaster deploys the subtasks of this graph."
+        ),
+        **_MEANING,
+        "finished": EventForm(None, OF_ATTEMPT, meaning="All subtasks have terminated: no record is left in a loop."),
+    },
+    (BY_NUMBER, BY_CHANNEL),
+    LACKING,
+)
+
+BINDING = RuntimeCyclic(_FORM)

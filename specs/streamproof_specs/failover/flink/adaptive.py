@@ -17,9 +17,9 @@ offer and on timers, of which the log has no lines.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from streamproof.conformance import Event
+from streamproof.conformance import Event, Recovery, Tracked
 from streamproof_specs.failover.flink.every_scheduler import AT_WORK
 from streamproof_specs.failover.flink.explain import listed
 
@@ -99,6 +99,47 @@ def restart_breaches(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
             yield event, f"{name} is {new}, but the job is CANCELLING"
         graph.state[*subtask, number] = new
         graph.said[*subtask, number] = name
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveRestarts:
+    """The restarts after failures, by the JobManager's lines about a job: the next execution graph has the tasks."""
+
+    events: Sequence[Event]
+
+    def recoveries(self, tracked: Tracked) -> tuple[Recovery, ...]:
+        """See `RecoveryReader`; one for each execution graph that follows one in which a task failed."""
+        found: list[Recovery] = []
+        failed: Event | None = None
+        decided: str | None = None
+        graph = ""
+        working: dict[str, bool] = {}
+        for event in self.events:
+            args = event.args
+            if event.event == "job.transition" and args["new"] == "CANCELLING":
+                decided = event.ts
+            if event.event != "exec.transition":
+                continue
+            task = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})"
+            if args["graph"] != graph:
+                graph, working = args["graph"], {}
+                if failed is not None and decided is not None:
+                    cause = next(iter(failed.args.get("causes", ())), None)
+                    found.append(Recovery(decided, _attempt_name(failed), cause, 0, ()))
+                failed = decided = None
+            if failed is None and args["new"] == "FAILED":
+                failed = event
+            working[task] = args["new"] in ("RUNNING", "FINISHED")
+            if found and failed is None and found[-1].recovered is None:
+                recovered = event.ts if all(working.values()) else None
+                tasks = tuple(sorted(working))
+                found[-1] = replace(found[-1], announced=len(tasks), tasks=tasks, recovered=recovered)
+        return tuple(found)
+
+
+def _attempt_name(event: Event) -> str:
+    args = event.args
+    return f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})#{args['number']}"
 
 
 def _from_start(events: Sequence[Event]) -> bool:

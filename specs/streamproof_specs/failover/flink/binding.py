@@ -25,10 +25,11 @@ from streamproof.conformance.flink import (
     read_run,
 )
 from streamproof_specs.attempts.flink.attempts import Attempts, Session, in_sessions
-from streamproof_specs.failover.flink.adaptive import restart_breaches
+from streamproof_specs.failover.flink.adaptive import AdaptiveRestarts, restart_breaches
 from streamproof_specs.failover.flink.decisions import Causes
-from streamproof_specs.failover.flink.every_scheduler import breaches, deployed_to_lost, hang
+from streamproof_specs.failover.flink.every_scheduler import breaches, deployed_to_lost, hang, lost_without_line
 from streamproof_specs.failover.flink.explain import FailoverExplainer, Shown
+from streamproof_specs.failover.flink.happenings import happenings
 from streamproof_specs.failover.flink.job_history import job_history
 from streamproof_specs.failover.flink.jobmanager_log import (
     DECISIONS,
@@ -44,7 +45,7 @@ from streamproof_specs.failover.flink.recorded_machine import (
     recorded_system,
     without_edges,
 )
-from streamproof_specs.failover.flink.restart_reasons import Explained
+from streamproof_specs.failover.flink.restart_reasons import CYCLE, Explained
 from streamproof_specs.failover.flink.speculation import Groups
 from streamproof_specs.flink.given_graph import given_graph, graph_for, with_remedy
 from streamproof_specs.flink.process_facts import ProcessFacts
@@ -78,7 +79,8 @@ class FlinkFailover(FlinkLogs):
         given = given_graph(logged, job_graph)
         facts = ProcessFacts.of(logged)
         cases = tuple(doubted(self._case(logged, facts, job, given), logged, "exec.", "tm.") for job in logged.jobs)
-        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
+        problems, unknown = problem_lines(logged.problems), sum(logged.unknown.values())
+        return Plan(logged.name, cases, logged.merged(), unknown, problems, nothing=logged.content)
 
     def _case(self, run: FlinkRun, facts: ProcessFacts, job: str, given: RestJob | None) -> Unit:
         never = unscheduled(run, job)
@@ -92,7 +94,10 @@ class FlinkFailover(FlinkLogs):
             recorded = with_remedy(str(gap), given)
         case = self._judged(run, facts, job, graph, recorded, origin)
         known = None if isinstance(recorded, str) else recorded
-        return replace(case, history=job_history(graph, known, run.of_job(job)))
+        own = run.of_job(job)
+        masters = {e.process for e in own if e.event in ("exec.transition", "job.transition")}
+        ends = max((e.ts for e in run.events if e.process in masters and e.ts), default=None)
+        return replace(case, history=job_history(graph, known, own, happenings(run, facts, job), ends))
 
     def _judged(
         self, run: FlinkRun, facts: ProcessFacts, job: str, graph: JobGraph, recorded: RecordedGraph | str, origin: str
@@ -112,9 +117,12 @@ class FlinkFailover(FlinkLogs):
             attempts = (*_impossible(job, groups.breaches), *attempts)
         if isinstance(recorded, str):
             alone = _lines(job, graph, master, groups) if not reasons.texts else ()
-            return Unit(job, title, (*alone, *attempts), False, (*reasons.texts, recorded), damage(run), sampled)
+            case = Unit(job, title, (*alone, *attempts), False, (*reasons.texts, recorded), damage(run), sampled)
+            return _with_restarts(case, reasons, master)
         if reasons.texts:
-            return Unit(job, title, attempts, False, reasons.texts, damage(run), sampled)
+            return _with_restarts(
+                Unit(job, title, attempts, False, reasons.texts, damage(run), sampled), reasons, master
+            )
         if groups is not None and groups.left is not None:
             why = f"{groups.left}: the machine does not follow that"
             return Unit(job, title, attempts, False, (why,), damage(run), sampled)
@@ -138,6 +146,11 @@ class FlinkFailover(FlinkLogs):
         )
 
 
+def _with_restarts(case: Unit, reasons: Outside, master: Sequence[Event]) -> Unit:
+    """A case with the restarts of the adaptive scheduler."""
+    return replace(case, recoveries=AdaptiveRestarts(master)) if reasons.adaptive and case.tasks else case
+
+
 def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Event]) -> tuple[RunFinding, ...]:
     begun = {recorded.task_of(e) for e in master if e.args.get("new") == "SCHEDULED"}
     waiting = {
@@ -150,7 +163,7 @@ def _hang(recorded: RecordedGraph, model: RecordedFailover, master: Sequence[Eve
         if begun.isdisjoint(tasks)
     }
     why = hang(waiting, model.regions)
-    return () if why is None else (RunFinding("hang", why),)
+    return () if why is None else (RunFinding("hang", why, CYCLE),)
 
 
 def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]:
@@ -167,7 +180,8 @@ def _broken_rules(run: FlinkRun, job: str, reasons: Outside) -> tuple[Task, ...]
     for process in {process for process, _ in sessions} if reasons.adaptive and whole else ():
         found += restart_breaches([e for e in run.of_job(job) if e.process == process])
     for process in {process for process, _ in sessions} if whole else ():
-        found += deployed_to_lost([e for e in run.events if e.process == process], job)
+        own = [e for e in run.events if e.process == process]
+        found += (*deployed_to_lost(own, job), *lost_without_line(own, job))
     return _impossible(job, found)
 
 

@@ -6,6 +6,7 @@ from scheduler to scheduler, and are judged with the failover machine only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -102,6 +103,34 @@ def deployed_to_lost(events: Sequence[Event], job: str) -> Iterator[tuple[Event,
                 for several in found.values():
                     yield from several
                 found.clear()
+
+
+_LOST: Final = re.compile(
+    r".*\.(?P<by>JobMaster|ResourceManager|Timeout)Exception: (?:The heartbeat of |Heartbeat of )?TaskManager with id"
+    r" (?P<tm>\S+) (?:is no longer reachable|timed out)\.?"
+)
+
+
+def lost_without_line(events: Sequence[Event], job: str) -> Iterator[tuple[Event, str]]:
+    """Tasks that fail because a TaskManager was lost, although no line says so.
+
+    `events` are all events of one process. Its JobMaster or its ResourceManager writes that line before it fails the tasks.
+    A log may begin between them: the first failure counts if other lines of the job precede it.
+    """
+    lost = {(e.args["id"], e.args["component"]) for e in events if e.event in ("hb.timeout", "hb.unreachable")}
+    managers = {e.event for e in events if e.event.startswith("rm.")}
+    begun = False
+    for event in events:
+        found = _LOST.fullmatch(event.args.get("cause", "")) if event.event == "exec.transition" else None
+        if found is None or event.trace != job:
+            begun |= event.trace == job and event.event == "exec.transition"
+            continue
+        by = {component for tm, component in lost if tm == found["tm"]}
+        ours = found["by"] == "JobMaster" or (found["by"] == "ResourceManager" and "rm.register" in managers)
+        missing = not any(found["by"] in component for component in by) if ours else False
+        if begun and missing and event.args["new"] == "FAILED":
+            yield event, f"the task fails because TaskManager {found['tm']} is lost, but no line says that it is lost"
+            return
 
 
 def hang(waiting: Mapping[str, Iterable[str]], tasks: Mapping[str, Collection[str]]) -> str | None:

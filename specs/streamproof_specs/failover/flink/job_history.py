@@ -5,19 +5,38 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from streamproof.conformance import DrawnAttempt, DrawnEdge, DrawnVertex, Event, JobHistory, Since
+from streamproof.conformance import (
+    DrawnAttempt,
+    DrawnCheckpoint,
+    DrawnEdge,
+    DrawnVertex,
+    Event,
+    Happening,
+    JobHistory,
+    Since,
+)
 from streamproof.conformance.flink import JobGraph
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.topology import Topology
 from streamproof_specs.failover.flink.recorded_machine import RecordedGraph
 
+_OUTCOMES = {"ckpt.complete": "completed", **dict.fromkeys(("ckpt.failed", "ckpt.expired", "ckpt.declined"), "failed")}
 
-def job_history(graph: JobGraph, recorded: RecordedGraph | None, events: Iterable[Event]) -> JobHistory:
-    """The history of one job from its events, in their order. Without `recorded`, the regions are unknown."""
+
+def job_history(
+    graph: JobGraph,
+    recorded: RecordedGraph | None,
+    events: Iterable[Event],
+    happenings: tuple[Happening, ...] = (),
+    ends: str | None = None,
+) -> JobHistory:
+    """The history of one job from its events, in their order. Without `recorded`, the regions are unknown. `ends`: the time
+    of the last line of its JobManagers."""
     states: list[Since] = []
     attempts: dict[str, list[Since]] = defaultdict(list)
     first: dict[str, Event] = {}
     place: dict[str, str] = {}
+    checkpoints: dict[int, DrawnCheckpoint] = {}
     for event in events:
         args = event.args
         match event.event:
@@ -28,6 +47,11 @@ def job_history(graph: JobGraph, recorded: RecordedGraph | None, events: Iterabl
                 attempts[args["attempt"]].append((args["new"], event.ts))
             case "exec.deploy":
                 place[args["attempt"]] = args["tm"]
+            case "ckpt.trigger":
+                checkpoints[args["checkpoint"]] = DrawnCheckpoint(args["checkpoint"], event.ts)
+            case kind if kind in _OUTCOMES:
+                begun = checkpoints.get(args["checkpoint"], DrawnCheckpoint(args["checkpoint"], None))
+                checkpoints[begun.number] = DrawnCheckpoint(begun.number, begun.begun, event.ts, _OUTCOMES[kind])
     names = {vertex.id: vertex.name or vertex.id for vertex in graph.vertices}
     sizes = {vertex.id: vertex.parallelism or 0 for vertex in graph.vertices}
     for event in first.values():
@@ -56,6 +80,9 @@ def job_history(graph: JobGraph, recorded: RecordedGraph | None, events: Iterabl
             for attempt, begun in first.items()
         ),
         () if graph.complete else graph.missing,
+        happenings,
+        tuple(checkpoints.values()),
+        ends,
     )
 
 

@@ -131,7 +131,7 @@ class _Translator:
         if not self._untrack or observation.impossible is not None:
             return observation
         first = tuple((*self._untrack, *way) for way in observation.alternatives)
-        if event.event in (*DECISIONS, "jm.disconnect", "exec.deploy") or (
+        if event.event in (*DECISIONS, "failover.global", "jm.disconnect", "exec.deploy") or (
             event.args.get("new") in ("FAILED", "CANCELING", "CANCELED", "RESTARTING", "DEPLOYING")
         ):
             return replace(observation, alternatives=(*observation.alternatives, *first))
@@ -151,7 +151,7 @@ class _Translator:
             case "failover.global":
                 unanswered = None if self._globally is None else self._unanswered(event)
                 self._globally = event
-                return unanswered
+                return unanswered or Observation(event)
             case "failover.global.restart":
                 if self._globally is None:
                     return Observation(event, impossible="a decision to restart all tasks, but no global failure")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import networkx
@@ -24,6 +24,7 @@ FOLLOWED = {
     Exchange.BLOCKING,
     Exchange.BLOCKING_PERSISTENT,
     Exchange.HYBRID_FULL,
+    Exchange.HYBRID_SELECTIVE,
 }
 """Exchange types that the machine supports; the functions on job graphs support all."""
 
@@ -143,7 +144,8 @@ def longest_chain(groups: Sequence[ConsumedGroup]) -> int:
 
 
 def _ends(group: ConsumedGroup) -> set[str]:
-    return {*group.consumers, *(r for r, _ in group.produced)}
+    produced, consumers, _ = group
+    return {*consumers, *(region for region, _ in produced)}
 
 
 class RecordedFailover(FlinkRules):
@@ -191,7 +193,7 @@ class RecordedFailover(FlinkRules):
 
     # --- decisions
 
-    @property
+    @cached_property
     def places(self) -> int:
         """As many as there may be pending decisions."""
         return self.decisions if self.pending is None else self.pending

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from streamproof.conformance import Recovery, RecoveryReader, RestartReason, Tracked
+from streamproof.conformance import Designed, Recovery, RecoveryReader, RestartReason, Tracked
 from streamproof_specs.failover.flink.recorded_machine import RecordedFailover
 
 
@@ -18,10 +19,53 @@ class Explained:
 
     def recoveries(self, tracked: Tracked) -> tuple[Recovery, ...]:
         """See `RecoveryReader`."""
-        return tuple(
-            replace(found, why=restart_reasons(self.model, found.failed.rpartition("#")[0], found.tasks or ()))
-            for found in self.recoveries_of.recoveries(tracked)
+        explained = []
+        for found in self.recoveries_of.recoveries(tracked):
+            why = restart_reasons(self.model, found.failed.rpartition("#")[0], found.tasks or ())
+            explained.append(replace(found, why=why, designed=tuple(_designed(self.model, found, why))))
+        for at, (found, after) in enumerate(pairwise(explained)):
+            if _is_loss(found.cause) and any(one.reason == _MISSING for one in after.why):
+                explained[at] = replace(found, designed=(*found.designed, EARLY))
+        return tuple(explained)
+
+
+def _is_loss(cause: str | None) -> bool:
+    """Whether an exception is that of a JobMaster or ResourceManager that lost a TaskManager."""
+    return cause is not None and cause.rpartition(".")[2] in (
+        "JobMasterException",
+        "ResourceManagerException",
+        "TimeoutException",
+    )
+
+
+_PAGE = "flink-deviations.md#failover-flip-1-phase-2"
+CYCLE = Designed(
+    "Flink merges regions that wait for each other inside one logical region only; this circle remains", _PAGE
+)
+EARLY = Designed(
+    "the JobMaster fails the tasks of a lost TaskManager and decides before it forgets the results on it, so the producers of"
+    " these restart with a later decision",
+    _PAGE,
+)
+_MISSING = "its partition is missing"
+
+
+def _designed(model: RecordedFailover, found: Recovery, why: Sequence[RestartReason]) -> Iterator[Designed]:
+    """What a decision shows of Flink's own rules."""
+    if any(one.reason == _MISSING for one in why):
+        text = "a lost partition is noticed only when a reader misses it; the producers restart with that decision"
+        yield Designed(text, _PAGE)
+    if any(one.reason == _MISSING and one.because is not None and why[one.because].reason == _MISSING for one in why):
+        yield Designed(
+            "the inputs of a lost result may have been released with their last reader, so their producers run again",
+            _PAGE,
         )
+    restarted = set(found.tasks or ())
+    regions = {model.region_of[task] for task in restarted}
+    readers = {r for p, at in model.producing_region.items() if at in regions for r in model.consuming_regions[p]}
+    waiting = sum(task not in restarted for r in readers - regions for task in model.regions[r])
+    if waiting:
+        yield Designed(f"tasks downstream that were not scheduled then ({waiting}) do not count as restarted", _PAGE)
 
 
 def restart_reasons(model: RecordedFailover, failed: str, tasks: Collection[str]) -> tuple[RestartReason, ...]:
@@ -62,7 +106,7 @@ def restart_reasons(model: RecordedFailover, failed: str, tasks: Collection[str]
         if not missing:
             break
         partition, producer, region = missing[0]
-        found[producer] = RestartReason((), "its partition is missing", partition, order.index(region))
+        found[producer] = RestartReason((), _MISSING, partition, order.index(region))
         order.append(producer)
     return _listed(model, order, found, frozenset(tasks))
 

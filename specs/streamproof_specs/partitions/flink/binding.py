@@ -18,7 +18,7 @@ from typing import Any
 from streamproof.conformance import Constraint, Event, Move, Observation, Plan, StateReader, Stream, Task, Unit
 from streamproof.conformance.flink import FlinkRun, Partition, problem_lines, read_run
 from streamproof_specs.failover.flink.binding import MASTER_EVENTS
-from streamproof_specs.flink.scope import FlinkLogs, damage, doubted, outside
+from streamproof_specs.flink.scope import FlinkLogs, contradicted, damage, doubted, outside
 from streamproof_specs.partitions.flink import ways
 from streamproof_specs.partitions.flink.lines import PartitionExplainer
 from streamproof_specs.partitions.flink.recorded_machine import (
@@ -43,6 +43,8 @@ _ENDED = ("FINISHED", "CANCELED", "FAILED")
 _SILENT = re.compile(r"timed out\.?$|is no longer reachable\.?$")
 _BEGINNINGS = frozenset({"job.graph", "failover.strategy", "sched.strategy", "sched.adaptive"})
 _MANAGERS = ("StandaloneResourceManager", "ActiveResourceManager", "ResourceManager")
+
+_UNRELEASED = "a partition before it is being released, but no line says that it is released"
 
 Key = tuple[str, str, str]
 """Process, dataset and producer of a partition."""
@@ -72,6 +74,7 @@ def partitions_of(run: FlinkRun, job: str) -> Unit:
     stores = _Stores(run, events, bool(reasons.announced))
     tasks = [stores.task(job, key, lines) for key, lines in stores.lines.items()]
     count = len(tasks)
+    tasks += [contradicted(job, event, _UNRELEASED) for event in stores.unreleased]
     tasks += _gates(job, run, events)
     if reasons.complete:
         tasks += _outputs(job, events)
@@ -180,10 +183,25 @@ class _Stores:
         for event in self.events:
             if event.event in ("gate.created", "gate.released"):
                 gates[event.process, event.args["attempt"]] += 1 if event.event == "gate.released" else -1
-        missing += sum(more > 0 for more in gates.values())
+        missing += sum(more > 0 for more in gates.values()) + len(self.unreleased)
         return (
             None if missing < SAMPLED else f"{missing} lines at DEBUG are missing, without which others are not logged"
         )
+
+    @cached_property
+    def unreleased(self) -> list[Event]:
+        """The next lines under the lock of the `ResultPartitionManager` after those that a partition is being released, of
+        partitions that are not released: it holds the lock from the one line to the other."""
+        locked: dict[str, list[Event]] = {}
+        for event in self.events:
+            if event.event in ("part.request", "part.released"):
+                locked.setdefault(event.process, []).append(event)
+        found = []
+        for (process, _, _), lines in self.lines.items():
+            begun = next((e for e in lines if e.event == "part.releasing"), None)
+            if begun is not None and not any(e.event == "part.released" for e in lines):
+                found += [e for e in locked.get(process, ()) if e.seq > begun.seq][:1]
+        return found
 
     def explains(self, process: str) -> bool:
         """Whether a log has both lines that precede a request: of a local reader, and of a remote one."""

@@ -13,31 +13,32 @@ import re
 from collections import deque
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
 from streamproof.conformance import Event, InputError, Plan, Task, Unit
 from streamproof_specs.failover.runtime import job_graph
+from streamproof_specs.partitions.runtime.arguments import listed, number, texts, tracked
+from streamproof_specs.partitions.runtime.cluster import LOCATED, MANAGER_LOST, RELEASED, ClusterReading
+from streamproof_specs.partitions.runtime.forms import EXECUTOR, FORM, MASTER
 from streamproof_specs.partitions.runtime.reading import (
-    EXECUTOR,
     LET_GO,
     LISTS,
-    MASTER,
     MASTER_LOST,
     REGISTERING,
     DatasetReading,
     Key,
     Step,
-    listed,
-    number,
-    texts,
-    tracked,
 )
 from streamproof_specs.runtime.logs import JobMasterLogs, first_event, jobs
+from streamproof_specs.runtime.sessions import session
 
 _PROCESS = re.compile(r"(.+)\.(\d+)", re.ASCII)
 """A process of a TaskExecutor: its name, and how many processes of that name were before it."""
 
+OF_CLUSTER = (MANAGER_LOST, RELEASED, "partitions_lost")
+"""Events of TaskExecutors that need no connection to a JobMaster."""
 Connection: TypeAlias = tuple[str, int, int]
 """A TaskExecutor, its process, and a number."""
 
@@ -55,19 +56,31 @@ class RuntimePartitions(JobMasterLogs):
     def behaviours(self, name: str, events: list[Event]) -> Plan:
         """One case for each JobMaster of the job. Raises `InputError` for a log that is not the runtime's own."""
         masters = [(started, [e for e in own if e is not started]) for started, own in jobs(events, MASTER)]
+        known = {name for started, _ in masters for name in (*_datasets(started), *_promoted(started))}
         for event in events:
             if masters and "#" not in event.trace:
-                _expect_datasets(event, {*_datasets(masters[0][0])})
+                _expect_datasets(event, known)
         connections = _connections(events, masters)
         cases = []
         deploying = [started.trace for started, own in masters if any(e.event == "partitions_tracked" for e in own)]
         for connected in connections:
             if connected.owner is None and not deploying:
-                event = next(filter(_concerns, connected.events))
+                event = next(filter(_concerns, connected.events), connected.events[0])
                 raise InputError(f"{event}: no JobMaster has deployed a dataset", loc=event.loc)
-        for started, own in masters:
+        begun = sorted((started for started, _ in masters), key=lambda event: session(event.trace))
+        nexts = {a.trace: b for a, b in pairwise(begun) if session(a.trace)[0] == session(b.trace)[0]}
+        for started, of_it in masters:
+            own = of_it
+            if started.trace in nexts:  # the next JobMaster begins when this one has crashed
+                own = [*own, nexts[started.trace]]
             theirs = [c for c in connections if (c.owner or deploying[0]) == started.trace]
-            if tasks := _tasks(started, own, theirs):
+            tasks = _tasks(started, own, theirs)
+            if _promoted(started):
+                following = sorted(masters, key=lambda master: _first_attempt(master[0]))
+                later = [e for begun, of in following if _is_after(begun, started) for e in (begun, *of)]
+                others = [e for _, of in masters if of is not of_it for e in of]
+                tasks += _cluster_tasks(started, own, (later, others), connections)
+            if tasks:
                 cases.append(Unit(started.trace, f"partitions of {started.trace}", tasks))
         return Plan(name, tuple(cases), tuple(events), unit="job", nothing="no partition has been deployed")
 
@@ -76,7 +89,9 @@ def _tasks(started: Event, own: Sequence[Event], connections: Sequence[_Connecte
     """The behaviours of the datasets of one JobMaster."""
     executors = {c.key[0] for c in connections}
     in_memory = texts(started, "memory_only") if "memory_only" in started.args else ()
-    every = [DatasetReading(started.trace, name, own, executors, name in in_memory) for name in _datasets(started)]
+    every = [
+        DatasetReading(FORM, started.trace, name, own, executors, name in in_memory) for name in _datasets(started)
+    ]
     readings = [reading for reading in every if reading.attempts]
     never = {reading.name for reading in every} - {reading.name for reading in readings}
     for event in (e for c in connections if c.owner == started.trace for e in c.events):
@@ -89,7 +104,7 @@ def _tasks(started: Event, own: Sequence[Event], connections: Sequence[_Connecte
     before: dict[str, _Connected] = {}
     for connected in connections:
         name = connected.key[0]
-        logs.setdefault(name, []).extend(connected.steps(started.trace, before.get(name)))
+        logs.setdefault(name, []).extend(connected.steps({started.trace}, before.get(name)))
         before[name] = connected
     for reading in readings:
         for at, step in enumerate(masters):
@@ -101,6 +116,39 @@ def _tasks(started: Event, own: Sequence[Event], connections: Sequence[_Connecte
     for step in order:
         if step.wrong is not None and not any(step.event.key in reading.steps for reading in readings):
             readings[0].note(step)
+    return tuple(reading.task(order) for reading in readings)
+
+
+def _cluster_tasks(
+    started: Event,
+    own: Sequence[Event],
+    others: tuple[Sequence[Event], Sequence[Event]],
+    connections: Sequence[_Connected],
+) -> tuple[Task, ...]:
+    """The behaviours of what one JobMaster promotes; `others`: the events of those after it, and of all others."""
+    later = others[0]
+    every = {connected.owner for connected in connections if connected.owner}
+    logs: dict[str, list[_Connected]] = {}
+    for connected in connections:
+        if connected.key[0] in logs or connected.owner == started.trace:
+            logs.setdefault(connected.key[0], []).append(connected)
+    readings = [ClusterReading(started.trace, name, own, others, logs) for name in _promoted(started)]
+    readings = [reading for reading in readings if reading.attempts]
+    masters = [_of_master(event) for event in own]
+    afterwards = [_of_master(event) for event in later]
+    there = {
+        name: [step for before, now in pairwise([None, *of]) if now for step in now.steps(every, before)]
+        for name, of in logs.items()
+    }
+    for reading in readings:
+        for at, step in enumerate(masters):
+            reading.read(step, own[at + 1 :])
+        for step in afterwards:
+            reading.read_later(step)
+        for executor, steps in there.items():
+            for step in steps:
+                reading.read_there(step, executor)
+    order = _in_causal_order([[*masters, *afterwards], *there.values()])
     return tuple(reading.task(order) for reading in readings)
 
 
@@ -144,12 +192,12 @@ class _Connected:
     """The JobMaster's trace; None if it was never registered."""
     events: list[Event] = field(default_factory=list)
 
-    def steps(self, trace: str, before: _Connected | None) -> Iterable[Step]:
-        """Its events, after those of the connection before it."""
+    def steps(self, traces: Container[str | None], before: _Connected | None) -> Iterable[Step]:
+        """Its events, after those of the connection before it, and after the registration by one of these JobMasters."""
         for event in self.events:
             step = Step(event)
             since = before if event.event == REGISTERING else self
-            if since is not None and since.owner == trace:
+            if since is not None and since.owner in traces:
                 step.needs.add(("registered", since.key))
             if event.event == REGISTERING:
                 step.provides.add(("registering", self.key))
@@ -194,7 +242,7 @@ def _connections(events: Iterable[Event], masters: Sequence[tuple[Event, list[Ev
                 if is_another or any(e.event == MASTER_LOST for e in current.events):
                     raise InputError(f"{event}: the connection is {current.key[2]}, which is lost once", loc=event.loc)
             current.events.append(event)
-    return [c for c in found.values() if c.owner or any(_concerns(e) for e in c.events)]
+    return [c for c in found.values() if c.owner or any(_concerns(e) or e.event in OF_CLUSTER for e in c.events)]
 
 
 def _key(registered: Event) -> Connection:
@@ -207,7 +255,22 @@ def _key(registered: Event) -> Connection:
 
 def _concerns(event: Event) -> bool:
     """Whether an event is about partitions."""
-    return bool(event.event not in (REGISTERING, MASTER_LOST, LET_GO) or event.args.get("deleted"))
+    is_more = event.event not in (REGISTERING, MASTER_LOST, LET_GO) or event.args.get("deleted")
+    return bool(is_more and event.event not in OF_CLUSTER)
+
+
+def _promoted(started: Event) -> list[str]:
+    """What a job promotes."""
+    return texts(started, "promoted") if "promoted" in started.args else []
+
+
+def _first_attempt(started: Event) -> int:
+    return number(started, "first_attempt") if "first_attempt" in started.args else 0
+
+
+def _is_after(one: Event, other: Event) -> bool:
+    """Whether a JobMaster is after another one in a session."""
+    return _first_attempt(one) > _first_attempt(other)
 
 
 def _datasets(started: Event) -> list[str]:
@@ -226,10 +289,10 @@ def _named(event: Event) -> list[str]:
     """The datasets that an event names."""
     named = list[str]()
     if event.event in EXECUTOR:
-        for name in (*LISTS, "discarded", "partition"):
+        for name in (*LISTS, "discarded", "promoted", "refused", "full", "partition"):
             named += [dataset for dataset, *_ in listed(event, name)]
         named += texts(event, "datasets") if "datasets" in event.args else ()
-    if event.event in ("partitions_released", "release_received"):
+    if event.event in ("partitions_released", "release_received", LOCATED, RELEASED):
         named.append(str(event.args.get("dataset")))
     elif event.event == "partition_lost":
         named.append(str(event.args.get("partition")))
@@ -238,4 +301,4 @@ def _named(event: Event) -> list[str]:
     return named
 
 
-BINDING = RuntimePartitions()
+BINDING = RuntimePartitions(FORM)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from streamproof.conformance import Constraint, Event, InputError, Move, Observation, Rules, StateReader, Stream, Task
+from streamproof.conformance import (
+    Constraint,
+    Event,
+    InputError,
+    LogForm,
+    Move,
+    Observation,
+    Rules,
+    StateReader,
+    Stream,
+    Task,
+)
+from streamproof_specs.partitions.runtime.arguments import copies, listed, number, texts, tracked
 from streamproof_specs.partitions.runtime.recorded_machine import RecordedPartitions
 
-MOST = 10_000
-"""Largest number of partitions of a dataset, and of attempts."""
-_COPY = re.compile(r"(.+)/(\d+)@(\d+)", re.ASCII)
-"""A copy of a partition: its dataset, its number, and the attempt that makes it."""
 LISTS = ("created", "deleted", "lost")
 """Arguments of TaskExecutors' events that are lists of copies."""
 REGISTERING, MASTER_LOST, LET_GO = "registering", "master_lost", "executor_released"
@@ -35,7 +42,7 @@ class Step:
 
 
 @dataclass
-class _Meaning:
+class Meaning:
     """The meaning of an event for a dataset."""
 
     event: Event
@@ -66,12 +73,22 @@ def _rounded(count: int) -> int:
 class DatasetReading:
     """The behaviour of one dataset."""
 
+    machine = staticmethod(_machine)
+    canceled_states: Sequence[str] = ("PRODUCING", "STORED")
+    """States of what is deleted when a producer is stopped."""
+
     def __init__(
-        self, trace: str, name: str, own: Sequence[Event], executors: Iterable[str], in_memory: bool = False
+        self,
+        form: LogForm,
+        trace: str,
+        name: str,
+        own: Sequence[Event],
+        executors: Iterable[str],
+        in_memory: bool = False,
     ) -> None:
-        """`own`: the events of the JobMaster; `executors`: those with events; `in_memory`: the exchange is memory-only
-        caching. Raises `InputError`."""
-        self.trace, self.name, self.in_memory = trace, name, in_memory
+        """`form`: how each event is read; `own`: the events of the JobMaster; `executors`: those with events; `in_memory`:
+        the exchange is memory-only caching. Raises `InputError`."""
+        self.form, self.trace, self.name, self.in_memory = form, trace, name, in_memory
         self.source, _, self.target = name.partition(">")
         self.own = own
         self.attempts: list[int] = []
@@ -82,7 +99,7 @@ class DatasetReading:
         """The attempts of the consumer that were deployed, which the machine counts from 1, with that in their descriptor."""
         self._read_own()
         self.executors = sorted({e for places in self.places.values() for e in places} | {*executors})
-        self.steps: dict[Any, _Meaning] = {}
+        self.steps: dict[Any, Meaning] = {}
         """The meaning of each event that concerns the dataset."""
         self._reader = 0
         self._deployed = -1
@@ -124,28 +141,28 @@ class DatasetReading:
     def task(self, order: Sequence[Step]) -> Task:
         """The behaviour to follow, in an order of all events."""
         sizes = self.width, len(self.executors), _rounded(len(self.attempts)), _rounded(len(self.told) + 1)
-        rules = _machine(*sizes, _rounded(self.width * 3 * (1 + len(self.attempts))))
+        rules = self.machine(*sizes, _rounded(self.width * 3 * (1 + len(self.attempts))))
         observed = [self.steps[step.event.key].observation(step) for step in order if step.event.key in self.steps]
         return Task(f"{self.trace} {self.name}", rules.system, (Stream(observed),), grounding=rules.instances)
 
     def note(self, step: Step) -> None:
         """An event that is in the wrong place, and concerns no dataset."""
-        self.steps.setdefault(step.event.key, _Meaning(step.event))
+        self.steps.setdefault(step.event.key, Meaning(step.event))
 
     def read(self, step: Step, rest: Sequence[Event]) -> None:
         """The next event of the JobMaster, with those that follow."""
-        meaning = _Meaning(step.event)
-        self._keep(step, meaning, MASTER[step.event.event](self, step.event, meaning, rest))
+        meaning = Meaning(step.event)
+        self._keep(step, meaning, self.form.read(step.event, self, step.event, meaning, rest))
 
     def read_there(self, step: Step, executor: str) -> None:
         """The next event of a TaskExecutor."""
-        meaning = _Meaning(step.event)
-        moves = EXECUTOR[step.event.event](self, step.event, meaning, self.executors.index(executor))
+        meaning = Meaning(step.event)
+        moves = self.form.read(step.event, self, step.event, meaning, self.executors.index(executor))
         if moves is None and any(name == self.name for part in LISTS for name, *_ in listed(step.event, part)):
             meaning.wrong = f"partitions of {self.name} are in an event about other datasets"
         self._keep(step, meaning, moves)
 
-    def _keep(self, step: Step, meaning: _Meaning, alternatives: Any) -> None:
+    def _keep(self, step: Step, meaning: Meaning, alternatives: Any) -> None:
         if alternatives is None and meaning.wrong is None:
             return
         meaning.alternatives = alternatives or ((),)
@@ -155,14 +172,14 @@ class DatasetReading:
 
     # --- events of the JobMaster
 
-    def registered(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def registered(self, event: Event, step: Meaning, rest: Any) -> Any:
         """A TaskExecutor registers: what was known of it is void."""
         name = event.args.get("executor")
         if name not in self.executors:
             return None
         return ((Move("register", {"j": 0, "e": self.executors.index(name)}),),)
 
-    def executor_lost(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def executor_lost(self, event: Event, step: Meaning, rest: Any) -> Any:
         """The JobMaster loses a TaskExecutor."""
         name = event.args.get("executor")
         if name not in self.executors:
@@ -170,13 +187,17 @@ class DatasetReading:
         action = "close" if event.args.get("closed") else "lose_executor"
         return ((Move(action, {"j": 0, "e": self.executors.index(name)}),),)
 
-    def scheduled(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def replaced(self, event: Event, step: Meaning, rest: Any) -> Any:
+        """The JobMaster has crashed, and another one begins the job anew; what TaskExecutors still do is of this one."""
+        return ((Move("crash", {"j": 0}), Move("recover", {"j": 0})),)
+
+    def scheduled(self, event: Event, step: Meaning, rest: Any) -> Any:
         """The number of the next deployment of the consumer."""
         if self.target in texts(event, "tasks"):
             self._reader = number(event, "attempt")
         return None
 
-    def tracked(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def tracked(self, event: Event, step: Meaning, rest: Any) -> Any:
         """The producer is deployed."""
         attempt = number(event, "attempt")
         if not any(p.rpartition("/")[0] == self.name for p in tracked(event)):
@@ -187,7 +208,7 @@ class DatasetReading:
         step.after.append(_is("attempts of the producer", "attempt", [self.attempts.index(attempt) + 1] * len(places)))
         return (tuple(Move("deploy", {"p": p, "e": self.executors.index(e)}) for p, e in enumerate(places)),)
 
-    def described(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def described(self, event: Event, step: Meaning, rest: Any) -> Any:
         """The consumer gets the descriptor of the dataset."""
         told = self._descriptor(event)
         if told is None:
@@ -206,7 +227,7 @@ class DatasetReading:
         """The number of partitions."""
         return len(next(iter(self.places.values())))
 
-    def finished(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def finished(self, event: Event, step: Meaning, rest: Any) -> Any:
         """The producer, or the consumer, has finished."""
         tasks = texts(event, "tasks")
         if {self.source, self.target} <= {*tasks}:
@@ -235,7 +256,7 @@ class DatasetReading:
             return (tuple(Move("consume", {**self._at(p, told), "c": 0}) for p in range(self.width)),)
         return None
 
-    def lost(self, event: Event, step: _Meaning, rest: Sequence[Event]) -> Any:
+    def lost(self, event: Event, step: Meaning, rest: Sequence[Event]) -> Any:
         """The dataset is gone: with a TaskExecutor, or because its consumer has missed a partition."""
         if event.args.get("partition") != self.name:
             return None
@@ -257,7 +278,7 @@ class DatasetReading:
         step.after.append(_all(f"all partitions of {self.name} are gone", "tracked", ("GONE",), self.width))
         return tuple((*moves, *rest_of) for moves in first)
 
-    def failed(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def failed(self, event: Event, step: Meaning, rest: Any) -> Any:
         """What restarts: a producer at work is canceled, a consumer reads again."""
         restarts = texts(event, "restarts")
         moves = []
@@ -269,13 +290,13 @@ class DatasetReading:
             moves += [Move("fail", {"p": p, "c": 0}, optional=True) for p in range(self.width)]
         return (tuple(moves),) if moves else None
 
-    def given_up(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def given_up(self, event: Event, step: Meaning, rest: Any) -> Any:
         """The job has failed: all producers are canceled."""
         step.provides.update(("canceled", a) for a in self.attempts)
         moves = [Move("abandon", self._at(p, a), optional=True) for a in self.attempts for p in range(self.width)]
         return (tuple(moves),)
 
-    def released(self, event: Event, step: _Meaning, rest: Any) -> Any:
+    def released(self, event: Event, step: Meaning, rest: Any) -> Any:
         """The dataset is released, or is to be made again."""
         if event.args.get("dataset") != self.name:
             return None
@@ -311,16 +332,18 @@ class DatasetReading:
         name = self.executors[executor]
         return [p for p, e in enumerate(self.places.get(attempt, ())) if e == name]
 
-    def registering(self, event: Event, step: _Meaning, executor: int) -> Any:
-        """A new process of a TaskExecutor: what an earlier one had is lost."""
+    def registering(self, event: Event, step: Meaning, executor: int) -> Any:
+        """A connection begins; with the first one of another process, the process before has crashed."""
+        if number(event, "connection") == 0 and not event.process.endswith(".0"):
+            return ((Move("crash_executor", {"e": executor}),),)
         return ((Move("lose_master", {"j": 0, "e": executor}, optional=True),),)
 
-    def master_lost(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def master_lost(self, event: Event, step: Meaning, executor: int) -> Any:
         """All partitions are deleted."""
         self._deletes(event, step, executor)
         return ((Move("lose_master", {"j": 0, "e": executor}, optional=True),),)
 
-    def let_go(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def let_go(self, event: Event, step: Meaning, executor: int) -> Any:
         """The ResourceManager releases the TaskExecutor, which stores nothing."""
         self._deletes(event, step, executor)
         step.before.append(
@@ -328,14 +351,24 @@ class DatasetReading:
         )
         return ((Move("report_empty", {"e": executor}), Move("release_executor", {"e": executor})),)
 
-    def _deletes(self, event: Event, step: _Meaning, executor: int, attempt: int | None = None) -> None:
+    def is_own(self, attempt: int) -> bool:
+        """Whether an attempt is not of another JobMaster: always, as connections are of one."""
+        return True
+
+    def _deletes(
+        self,
+        event: Event,
+        step: Meaning,
+        executor: int,
+        attempt: int | None = None,
+        states: Sequence[str] = ("PRODUCING", "STORED"),
+    ) -> None:
         """What is recorded as deleted is what was stored, of one attempt or of all."""
-        recorded = sorted((p, a) for name, p, a in copies(event, "deleted") if name == self.name)
+        recorded = sorted((p, a) for name, p, a in copies(event, "deleted") if name == self.name and self.is_own(a))
         where = [(p, a) for a in self.attempts for p in self._here(executor, a) if attempt is None or a == attempt]
 
         def stored(look: StateReader) -> list[tuple[int, int]]:
-            state = ("PRODUCING", "STORED")
-            return sorted((p, a) for p, a in where if look("copy", (p, self.attempts.index(a))) in state)
+            return sorted((p, a) for p, a in where if look("copy", (p, self.attempts.index(a))) in states)
 
         def shown(found: Iterable[tuple[int, int]]) -> str:
             return ", ".join(f"{p}@{a}" for p, a in found) or "nothing"
@@ -349,7 +382,7 @@ class DatasetReading:
             )
         )
 
-    def created(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def created(self, event: Event, step: Meaning, executor: int) -> Any:
         """A producer is started, or cannot be."""
         if self.name not in texts(event, "datasets"):
             return None
@@ -370,7 +403,7 @@ class DatasetReading:
         self._ordered(step, executor, "Deploy", attempt)
         return (tuple(Move("receive_order" if (p, attempt) in made else "refuse_order", order) for p in here),)
 
-    def _ordered(self, step: _Meaning, executor: int, kind: str, attempt: int) -> None:
+    def _ordered(self, step: Meaning, executor: int, kind: str, attempt: int) -> None:
         """The next messages are these orders."""
         here = self._here(executor, attempt)
         index = self.attempts.index(attempt) if attempt in self.attempts else -1
@@ -384,7 +417,7 @@ class DatasetReading:
         if here:
             step.before.append(Constraint(f"the TaskExecutor has no such order for {self.name}@{attempt}", is_next))
 
-    def producer_finished(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def producer_finished(self, event: Event, step: Meaning, executor: int) -> Any:
         """A partition is stored."""
         found = self._copy(event, executor, step)
         if found is None:
@@ -393,7 +426,7 @@ class DatasetReading:
         step.provides.add(("finished", p, attempt))
         return ((Move("finish", self._at(p, attempt)),),)
 
-    def _copy(self, event: Event, executor: int, step: _Meaning) -> tuple[int, int] | None:
+    def _copy(self, event: Event, executor: int, step: Meaning) -> tuple[int, int] | None:
         """The partition of an event, if it is one of this dataset."""
         ((name, p, attempt),) = copies(event, "partition")
         if name != self.name:
@@ -403,7 +436,7 @@ class DatasetReading:
             return None if attempt not in self.attempts or p >= self.width else (p, attempt)
         return p, attempt
 
-    def _read(self, event: Event, step: _Meaning, executor: int, action: str) -> Any:
+    def _read(self, event: Event, step: Meaning, executor: int, action: str) -> Any:
         found = self._copy(event, executor, step)
         if found is None:
             return None if step.wrong is None else ((),)
@@ -422,11 +455,11 @@ class DatasetReading:
             del args["a"]
         return ((Move(action, args),),)
 
-    def opened(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def opened(self, event: Event, step: Meaning, executor: int) -> Any:
         """A reader begins."""
         return self._read(event, step, executor, "open")
 
-    def consumed(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def consumed(self, event: Event, step: Meaning, executor: int) -> Any:
         """A reader has read all of it."""
         found = self._read(event, step, executor, "read_to_end")
         if found is not None and found[0]:
@@ -437,14 +470,14 @@ class DatasetReading:
                 step.wrong = f"this is consumption {self._consumptions[p, attempt]} of the partition"
         return found
 
-    def missing(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def missing(self, event: Event, step: Meaning, executor: int) -> Any:
         """A reader does not find it."""
         found = self._read(event, step, executor, "find_missing")
         if found is not None and found[0]:
             step.provides.add(("missing", event.args["reader"]))
         return found
 
-    def release_received(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def release_received(self, event: Event, step: Meaning, executor: int) -> Any:
         """A release is carried out."""
         if event.args.get("dataset") != self.name:
             return None
@@ -462,12 +495,12 @@ class DatasetReading:
         self._ordered(step, executor, "Release", attempt)
         return (tuple(Move("receive_order", {"j": 0, "e": executor}) for _ in here),)
 
-    def canceled(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def canceled(self, event: Event, step: Meaning, executor: int) -> Any:
         """A producer is stopped; what it has stored is deleted."""
         if self.name not in texts(event, "datasets"):
             return None
         attempt = number(event, "attempt")
-        self._deletes(event, step, executor, attempt)
+        self._deletes(event, step, executor, attempt, self.canceled_states)
         here = self._here(executor, attempt)
         if not here:
             return ((),)
@@ -480,20 +513,29 @@ class DatasetReading:
         self._ordered(step, executor, "CancelProducer", attempt)
         return (tuple(Move("receive_order", {"j": 0, "e": executor}) for _ in here),)
 
-    def abandoned(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def abandoned(self, event: Event, step: Meaning, executor: int) -> Any:
         """An attempt has failed here."""
         if self.name not in texts(event, "datasets"):
             return None
         attempt = number(event, "attempt")
         self._deletes(event, step, executor, attempt)
-        return (tuple(Move("abort", self._at(p, attempt), optional=True) for p in self._here(executor, attempt)),)
+        here = self._here(executor, attempt)
+        full = [(p, a) for name, p, a in listed(event, "full") if name == self.name]
+        if any(a != attempt or p not in here for p, a in full):
+            step.wrong = f"no such partition was deployed at {self.executors[executor]}"
+            return ((),)
+        moves = [Move("fill_disk", self._at(*found)) for found in full]
+        return ((*moves, *(Move("abort", self._at(p, attempt), optional=True) for p in here)),)
 
-    def vanished(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def vanished(self, event: Event, step: Meaning, executor: int) -> Any:
         """The environment has deleted partitions."""
         lost = [(p, a) for name, p, a in copies(event, "lost") if name == self.name]
         return (tuple(Move("vanish", self._at(p, a)) for p, a in lost),) if lost else None
 
-    def discarded(self, event: Event, step: _Meaning, executor: int) -> Any:
+    def of_cluster(self, event: Event, step: Meaning, *_: Any) -> None:
+        """Cluster partitions are other datasets."""
+
+    def discarded(self, event: Event, step: Meaning, executor: int) -> Any:
         """Memory is full: what has been read of a memory-only caching exchange is discarded."""
         gone = [(p, a) for name, p, a in copies(event, "discarded") if name == self.name]
         if not gone:
@@ -510,44 +552,6 @@ class DatasetReading:
         return (tuple(Move("vanish", self._at(p, a)) for p, a in gone),)
 
 
-def texts(event: Event, name: str) -> list[str]:
-    """An argument that is a list of texts."""
-    value = event.args.get(name)
-    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-        raise InputError(f"{event} needs the argument {name!r}, a list of texts", loc=event.loc)
-    return value
-
-
-def number(event: Event, name: str) -> int:
-    """An argument that is a number."""
-    value = event.args.get(name)
-    if type(value) is not int or not 0 <= value <= MOST:
-        raise InputError(f"{event} needs the argument {name!r}, a number from 0 to {MOST:,}", loc=event.loc)
-    return value
-
-
-def tracked(event: Event) -> dict[str, str]:
-    """The TaskExecutor of each partition."""
-    value = event.args.get("partitions")
-    if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()) or len(value) > MOST:
-        raise InputError(f"{event} needs the argument 'partitions', TaskExecutors by partition", loc=event.loc)
-    return value
-
-
-def copies(event: Event, name: str) -> list[tuple[str, int, int]]:
-    """An argument that names copies of partitions: dataset, number and attempt of each."""
-    value = event.args.get(name)
-    found = [_COPY.fullmatch(v) for v in ([value] if isinstance(value, str) else texts(event, name))]
-    if not all(found):
-        raise InputError(f"{event} needs the argument {name!r}: partitions, as DATASET/0@0", loc=event.loc)
-    return [(match[1], int(match[2]), int(match[3])) for match in found if match]
-
-
-def listed(event: Event, name: str) -> list[tuple[str, int, int]]:
-    """The same of an argument that an event need not have."""
-    return copies(event, name) if name in event.args else []
-
-
 def _is(text: str, name: str, expected: list[int]) -> Constraint:
     return Constraint(
         lambda look: f"{text}: {[*look(name)]} in the model, {expected} in the log",
@@ -557,35 +561,3 @@ def _is(text: str, name: str, expected: list[int]) -> Constraint:
 
 def _all(text: str, name: str, values: Sequence[str], count: int) -> Constraint:
     return Constraint(text, lambda look: all(look(name, p) in values for p in range(count)))
-
-
-MASTER: Mapping[str, Callable[..., Any]] = {
-    "registered": DatasetReading.registered,
-    "executor_lost": DatasetReading.executor_lost,
-    "region_scheduled": DatasetReading.scheduled,
-    "partitions_tracked": DatasetReading.tracked,
-    "region_deployed": DatasetReading.described,
-    "region_updated": DatasetReading.described,
-    "region_finished": DatasetReading.finished,
-    "partition_lost": DatasetReading.lost,
-    "region_failed": DatasetReading.failed,
-    "job_failed": DatasetReading.given_up,
-    "partitions_released": DatasetReading.released,
-}
-"""Events of the JobMaster."""
-EXECUTOR: Mapping[str, Callable[..., Any]] = {
-    REGISTERING: DatasetReading.registering,
-    MASTER_LOST: DatasetReading.master_lost,
-    LET_GO: DatasetReading.let_go,
-    "partitions_created": DatasetReading.created,
-    "partition_finished": DatasetReading.producer_finished,
-    "partition_opened": DatasetReading.opened,
-    "partition_consumed": DatasetReading.consumed,
-    "partition_missing": DatasetReading.missing,
-    "release_received": DatasetReading.release_received,
-    "partitions_canceled": DatasetReading.canceled,
-    "partitions_abandoned": DatasetReading.abandoned,
-    "partitions_lost": DatasetReading.vanished,
-    "partitions_discarded": DatasetReading.discarded,
-}
-"""Events of TaskExecutors."""

@@ -52,7 +52,8 @@ class FlinkRegions(FlinkLogs):
         logged = read_run(run)
         given = given_graph(logged, job_graph)
         cases = tuple(doubted(regions_of(logged, job, given), logged, "exec.") for job in logged.jobs)
-        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
+        problems, unknown = problem_lines(logged.problems), sum(logged.unknown.values())
+        return Plan(logged.name, cases, logged.merged(), unknown, problems, nothing=logged.content)
 
 
 def regions_of(run: FlinkRun, job: str, given: RestJob | None = None) -> Unit:

@@ -15,7 +15,7 @@ from typing import Any
 
 from streamproof import Array, Bool, Enum, Option, Range, State, action, require
 from streamproof.conformance import Rules
-from streamproof_models.failover.graph import Exchange, JobGraph
+from streamproof_models.failover.graph import JobGraph
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.topology import Topology
 from streamproof_models.regions.variants import StepwiseRestart
@@ -68,7 +68,7 @@ class JobRegions:
                     inputs[names[r]].append((group, made_by.count(r)))
                 for p in making:
                     outputs[tasks[p]].append(group)
-                if connection.edge.exchange is Exchange.HYBRID_FULL:
+                if connection.edge.exchange.hybrid:
                     early.add(group)
         return cls(
             tasks,

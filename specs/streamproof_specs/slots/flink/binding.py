@@ -47,7 +47,8 @@ class FlinkSlots(FlinkLogs):
         logged = read_run(run)
         facts = ProcessFacts.of(logged)
         cases = tuple(doubted(slots_of(logged, facts, job), logged, "slot.") for job in logged.jobs)
-        return Plan(logged.name, cases, logged.merged(), sum(logged.unknown.values()), problem_lines(logged.problems))
+        problems, unknown = problem_lines(logged.problems), sum(logged.unknown.values())
+        return Plan(logged.name, cases, logged.merged(), unknown, problems, nothing=logged.content)
 
 
 def slots_of(run: FlinkRun, facts: ProcessFacts, job: str) -> Unit:

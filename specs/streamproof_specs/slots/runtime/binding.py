@@ -8,12 +8,34 @@ unless the protocol repairs its loss.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from streamproof.conformance import Constraint, Event, Move, Observation, Plan, StateReader, Stream, Task, Unit
+from streamproof.conformance import (
+    ANYTHING,
+    INTEGER,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    Constraint,
+    Event,
+    EventForm,
+    EventPart,
+    InputError,
+    LogForm,
+    LogWriter,
+    Move,
+    Observation,
+    Plan,
+    StateReader,
+    Stream,
+    Task,
+    Unit,
+    by_name,
+    list_of,
+)
 from streamproof_specs.runtime.logs import JobMasterLogs
-from streamproof_specs.slots.runtime.arguments import expect_arguments
+from streamproof_specs.runtime.vocabulary import LACKING, OF_MANAGER, POOL, SLOT, SLOTS, TABLE, TASK_EXECUTOR, TITLE
 from streamproof_specs.slots.runtime.delivered import MANAGER, MASTER, Deliveries, base, role
 from streamproof_specs.slots.runtime.recorded_machine import MOST, machine
 from streamproof_specs.slots.runtime.sharing import Sharing
@@ -30,9 +52,9 @@ class RuntimeSlots(JobMasterLogs):
         traces: dict[str, list[Event]] = {}
         for event in events:
             if event.trace.endswith(ENDING):
+                if not isinstance((event.state or {}).get("slots", {}), dict):
+                    raise InputError(f"{event} needs the state 'slots', an object", loc=event.loc)
                 traces.setdefault(event.trace, []).append(event)
-        for own in traces.values():
-            expect_arguments(own)
         cases = tuple(_case(trace, own) for trace, own in traces.items())
         return Plan(name, cases, tuple(events), unit="job", nothing="the log has no events of slots")
 
@@ -83,8 +105,8 @@ class SlotReading:
         if self.wrong is None:
             moves = [*self._begins(event.process)]
             try:
-                moves += [*_MEANING[event.event](self, event)] if event.event in _MEANING else []
-                self.expect(event.event in _MEANING, "this is no event of slots")
+                moves += [*_FORM.read(event, self, event)] if event.event in _FORM.events else []
+                self.expect(event.event in _FORM.events, "this is no event of slots")
             except (KeyError, TypeError, ValueError) as error:
                 self.wrong = str(error) if isinstance(error, ValueError) else "its arguments are of no event of slots"
         if self.wrong is not None:
@@ -370,36 +392,144 @@ def _rounded(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-_MEANING: Mapping[str, Callable[[SlotReading, Event], Iterable[Move]]] = {
-    "slots_declared": SlotReading.declared,
-    "offer_received": SlotReading.offer_received,
-    "slots_reserved": SlotReading.reserved,
-    "slots_unreserved": SlotReading.unreserved,
-    "slot_released": SlotReading.released,
-    "slots_lost": SlotReading.dropped,
-    "slots_listed": SlotReading.listed,
-    "slot_failed": SlotReading.failure_received,
-    "requirements_received": SlotReading.requirement,
-    "requirements_cleared": SlotReading.cleared,
-    "allocation_started": SlotReading.started,
-    "request_answered": SlotReading.request_answered,
-    "slot_available": SlotReading.available,
-    "executor_registered": SlotReading.report_received,
-    "report_received": SlotReading.report_received,
-    "executor_lost": SlotReading.forgotten,
-    "registered": SlotReading.report_sent,
-    "slots_reported": SlotReading.report_sent,
-    "slot_requested": SlotReading.requested,
-    "slot_offered": SlotReading.offered,
-    "offer_answered": SlotReading.answered,
-    "answer_discarded": SlotReading.discarded,
-    "slot_returned": SlotReading.returned,
-    "list_received": SlotReading.list_received,
-    "slot_timed_out": SlotReading.timed_out,
-    "jobmaster_lost": SlotReading.jobmaster_lost,
-    "tasks_deployed": SlotReading.deployed,
-    "tasks_ended": SlotReading.ended,
-}
+_KNOWN = {"slots": by_name(TEXT, "an object")("the state of each slot that the process knows, by allocation")}
+_REQUIRED = {"required": INTEGER("the slots that are required"), **_KNOWN}
+_REPLACES = {POOL: ("replace_jobmaster",), OF_MANAGER: ("replace_manager",), TABLE: ()}
+"""What the first event of a process that replaces another one is besides."""
+_FREES = ("stop_task", "lose_notification", "lose_failure")
 
 
-BINDING = RuntimeSlots()
+def _form(
+    read: Callable[[SlotReading, Event], Iterable[Move]], writer: LogWriter, *actions: str, **args: EventPart
+) -> EventForm:
+    """An event of slots, with what its writer knows of slots after it."""
+    return EventForm(read, writer, (*actions, *_REPLACES[writer]), args, state=_KNOWN if writer is TABLE else _REQUIRED)
+
+
+def _receipt(
+    read: Callable[[SlotReading, Event], Iterable[Move]], writer: LogWriter, *actions: str, **args: EventPart
+) -> EventForm:
+    """The same, with which a message is received."""
+    message = {
+        "from": TEXT("the process that sent the message"),
+        "sent": INTEGER("the number of the event with which it was sent"),
+    }
+    return _form(read, writer, *actions, **args, **message)
+
+
+_SUBTASKS = by_name(TEXTS, "an object")("the subtasks in each slot")
+_STOPPED = TEXTS("slots of which the tasks stop with it")
+_FREED = TEXTS("slots that are freed with it")
+_FAILED = TEXTS("slots of which the JobMaster is told that they have failed")
+_FORM = LogForm(
+    TITLE,
+    {
+        "slots_declared": _form(
+            SlotReading.declared,
+            POOL,
+            *("require_slot", "cancel_request"),
+            required=INTEGER("the slots that the job requires"),
+            groups=by_name(by_name(INTEGER, ""), "an object")(
+                "the parallelism of each operator, by slot sharing group"
+            ),
+            co_located=list_of(ANYTHING, "a list")("pairs of operators of which subtasks with one number share a slot"),
+            job=TEXT("the job, of a session").or_none("the cluster runs one job"),
+        ),
+        "offer_received": _receipt(
+            SlotReading.offer_received, POOL, "receive_offer", "lose_answer", slot=SLOT, accepted=TRUTH("the answer")
+        ),
+        "slots_reserved": _form(SlotReading.reserved, POOL, "reserve", slots=SLOTS, subtasks=_SUBTASKS),
+        "slots_unreserved": _form(SlotReading.unreserved, POOL, "finish", "require_slot", slots=SLOTS),
+        "slot_released": _form(SlotReading.released, POOL, "release_idle", "lose_return", slot=SLOT),
+        "slots_lost": _form(SlotReading.dropped, POOL, "drop", executor=TASK_EXECUTOR),
+        "slots_listed": _form(SlotReading.listed, POOL, executor=TASK_EXECUTOR, slots=SLOTS),
+        "slot_failed": _receipt(SlotReading.failure_received, POOL, "receive_failure", slot=SLOT),
+        "requirements_received": _receipt(
+            SlotReading.requirement, OF_MANAGER, "receive_requirement", required=INTEGER("the slots that are required")
+        ),
+        "requirements_cleared": _form(SlotReading.cleared, OF_MANAGER, "receive_requirement"),
+        "allocation_started": _form(
+            SlotReading.started,
+            OF_MANAGER,
+            *("choose_executor", "start_allocation", "lose_request"),
+            slot=SLOT,
+            executor=TASK_EXECUTOR,
+        ),
+        "request_answered": _receipt(
+            SlotReading.request_answered,
+            OF_MANAGER,
+            "receive_ack",
+            slot=SLOT,
+            done=TRUTH("whether there was a free slot"),
+        ),
+        "slot_available": _receipt(SlotReading.available, OF_MANAGER, "receive_available", slot=SLOT),
+        "executor_registered": _receipt(
+            SlotReading.report_received, OF_MANAGER, "receive_report", executor=TASK_EXECUTOR, slots=SLOTS
+        ),
+        "report_received": _receipt(
+            SlotReading.report_received, OF_MANAGER, "receive_report", executor=TASK_EXECUTOR, slots=SLOTS
+        ),
+        "executor_lost": _form(SlotReading.forgotten, OF_MANAGER, "forget", executor=TASK_EXECUTOR),
+        "registered": _form(
+            SlotReading.report_sent, TABLE, slots=SLOTS, total=INTEGER("the number of slots of the TaskExecutor")
+        ),
+        "slots_reported": _form(SlotReading.report_sent, TABLE, slots=SLOTS),
+        "slot_requested": _receipt(
+            SlotReading.requested,
+            TABLE,
+            *("receive_request", "lose_ack"),
+            slot=SLOT,
+            done=TRUTH("whether there was a free slot"),
+        ),
+        "slot_offered": _form(SlotReading.offered, TABLE, "offer", "lose_offer", slot=SLOT),
+        "offer_answered": _receipt(
+            SlotReading.answered,
+            TABLE,
+            *("receive_answer", *_FREES),
+            slot=SLOT,
+            accepted=TRUTH("the answer"),
+            failed=_FAILED,
+        ),
+        "answer_discarded": _receipt(
+            SlotReading.discarded, TABLE, slot=SLOT.or_none("any"), accepted=TRUTH("the answer").or_none("any")
+        ),
+        "slot_returned": _receipt(
+            SlotReading.returned,
+            TABLE,
+            *("receive_free", *_FREES),
+            slot=SLOT,
+            stopped=_STOPPED,
+            freed=_FREED.or_none("those that leave the table"),
+            failed=_FAILED.or_none("none"),
+        ),
+        "list_received": _receipt(
+            SlotReading.list_received,
+            TABLE,
+            *("receive_list", *_FREES),
+            slots=SLOTS,
+            failed=_FAILED,
+            freed=_FREED,
+            stopped=_STOPPED,
+        ),
+        "slot_timed_out": _form(
+            SlotReading.timed_out,
+            TABLE,
+            *("expire", "receive_timeout", *_FREES),
+            slot=SLOT,
+            stopped=_STOPPED,
+            freed=_FREED.or_none("those that leave the table"),
+            failed=_FAILED.or_none("none"),
+        ),
+        "jobmaster_lost": _form(SlotReading.jobmaster_lost, TABLE, "lose_jobmaster", slots=SLOTS),
+        "tasks_deployed": _receipt(SlotReading.deployed, TABLE, "deploy", slots=SLOTS, subtasks=_SUBTASKS),
+        "tasks_ended": _form(SlotReading.ended, TABLE, "end_task", slots=SLOTS),
+    },
+    (
+        "The events of one process have the numbers 0, 1, 2, ... in `seq`, in the order in which they took effect.",
+        "A receipt names the event that sent the message, in `from` and `sent`: that one is before it.",
+    ),
+    LACKING,
+)
+
+
+BINDING = RuntimeSlots(_FORM)

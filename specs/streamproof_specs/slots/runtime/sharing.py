@@ -24,6 +24,10 @@ class Sharing:
         self._expect = expect
         self._declared: Mapping[str, Any] | None = None
         self._masters: set[str] = set()
+        self._job: Any = None
+        """The job of the JobMaster, in a session of several."""
+        self._of_master: dict[str, tuple[Mapping[str, Any], Mapping[str, tuple[str, str]]]] = {}
+        """What each JobMaster has declared, and the operator and the group of its subtasks."""
         self._groups: dict[str, dict[str, int]] = {}
         self._task: dict[str, tuple[str, str]] = {}
         """The operator of each subtask, and its group."""
@@ -33,9 +37,14 @@ class Sharing:
     def declared(self, event: Event) -> None:
         """The groups, which stay, and a requirement that is enough for them. Raises `ValueError` for another form."""
         about = {name: event.args[name] for name in ("groups", "co_located")}
+        about |= {name: event.args[name] for name in ("resources", "profiles") if name in event.args}
+        if event.args.get("job") != self._job and event.process not in self._masters:  # the next job of a session
+            self._job, self._declared, self._task = event.args.get("job"), None, {}
+        self._expect(event.args.get("job") == self._job, "the JobMaster was one of another job before")
         if self._declared is None:
             self._read(about)
             self._declared = about
+        self._of_master[event.process] = self._declared, self._task
         self._expect(about == self._declared, "the slot sharing groups were other ones before")
         most = [max(own.values(), default=0) for own in self._groups.values()]
         required = event.args["required"]
@@ -116,9 +125,24 @@ class Sharing:
         """The subtasks on a TaskExecutor are those that were reserved there; `place` has the TaskExecutor of each slot."""
         tasks = slots_of(event)
         self._expect([*tasks] == event.args["slots"], "the subtasks are in other slots")
+        declared, known = self._of_master.get(source.process if source is not None else "", ({}, {}))
+        profile = _amounts(declared.get("profiles", {}), event.process.partition("@")[0])
+        for task in (task for own in tasks.values() for task in own if task in known):
+            group = known[task][1]
+            for name, amount in _amounts(declared.get("resources", {}), group).items():
+                why = f"{task} (slot sharing group {group}) needs {name}={amount}, and is at {event.process}"
+                self._expect(profile.get(name, 0) >= amount, why)
         if source is not None and source.event == "slots_reserved":
             expected = {slot: own for slot, own in slots_of(source).items() if place.get(slot) == event.process}
             self._expect(tasks == expected, f"{event.process} has {tasks} in its slots, not {expected}")
+
+
+def _amounts(by_name: Any, name: str) -> dict[str, int]:
+    """The resources of a group, or of the slots of a TaskExecutor. Raises `ValueError` for another form."""
+    found = by_name.get(name, {}) if isinstance(by_name, dict) else None
+    if not isinstance(found, dict) or not all(type(amount) is int for amount in found.values()):
+        raise ValueError(f"the resources of {name} are no amounts by name")
+    return found
 
 
 def slots_of(event: Event) -> dict[str, list[str]]:

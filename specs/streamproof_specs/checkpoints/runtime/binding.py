@@ -10,21 +10,27 @@ its trigger: nothing but the trigger must come before it.
 
 The machine knows no records. So each completed checkpoint is compared with the records of its attempt, too: on each channel
 what the sender had sent before its snapshot must be what the receiver had received before its own, and no subtask held any.
+On a feedback channel, and if barriers overtake buffers, the rest must be in the snapshots, with the records that were sent,
+and a restart must begin with it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from streamproof.conformance import (
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TRUTH,
     Constraint,
     Event,
+    EventForm,
     InputError,
+    LogForm,
     Move,
     Observation,
     Plan,
@@ -33,17 +39,44 @@ from streamproof.conformance import (
     Stream,
     Task,
     Unit,
+    by_name,
 )
 from streamproof_models.checkpoints.machine import Checkpoints
+from streamproof_specs.baton.runtime import EMITS, REPLAYED
+from streamproof_specs.checkpoints.runtime.snapshots import (
+    LOGGED,
+    Buffers,
+    Snapshot,
+    buffers,
+    by_subtask,
+    contradiction,
+    ends,
+    number,
+    snapshots,
+)
 from streamproof_specs.failover.runtime import first_attempt
 from streamproof_specs.runtime.logs import JOBMASTER, JobMasterLogs, attempts, first_event, jobs
 from streamproof_specs.runtime.sessions import session
+from streamproof_specs.runtime.vocabulary import (
+    ATTEMPT,
+    BY_NUMBER,
+    CHANNEL,
+    CHANNELS,
+    CHECKPOINT,
+    CONTENT,
+    CONTENTS,
+    LACKING,
+    NO_CONTENT,
+    OF_ATTEMPT,
+    OF_JOB,
+    SUBTASK,
+    TITLE,
+)
 
 MOST = 200
 """Largest number of checkpoints of a JobMaster, and of subtasks, that are followed."""
 CHECKPOINTS = tuple(f"checkpoint_{what}" for what in ("triggered", "acknowledged", "completed", "aborted", "restored"))
 _OF_JOB = ("region_scheduled", "region_running", "region_failed", "region_finished", "job_failed", "job_finished")
-SNAPSHOT = "snapshot_taken"
 INTERVAL = "checkpoint_interval"
 """An argument of the beginning of a job with checkpoints."""
 _STAGES = {
@@ -96,16 +129,6 @@ def _machine(tasks: int, ids: int, failures: int) -> Rules:
     return Rules(Checkpoints(tasks=tasks, ids=ids, failures=failures, faults=0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Snapshot:
-    """A snapshot, with the numbers of buffers that had been sent and received by then, by channel."""
-
-    event: Event
-    sent: Mapping[str, int]
-    received: Mapping[str, int]
-    held: int
-
-
 class _Case:
     """The checkpoints of one JobMaster."""
 
@@ -119,6 +142,8 @@ class _Case:
     ) -> None:
         """`inherited`: the checkpoints that earlier JobMasters may have left as the latest one; none: it is not known."""
         self.trace, self._first = started.trace, first_attempt(started)
+        self._job, self._of_attempts = job, of_attempts
+        self._unaligned = started.args.get("unaligned") is True
         own = [e.event for e in followed]
         self._ids, self._failures = own.count("checkpoint_triggered"), own.count("region_failed")
         self._attempt = self._first
@@ -134,7 +159,7 @@ class _Case:
         numbers = {number(e, "attempt") for e in followed if e.event == "region_scheduled"}
         records = {n: of_attempts.get(f"{job}#{n}", ()) for n in sorted(numbers)}
         self._tasks = self._subtasks(records.values())
-        self._snapshots = {n: _snapshots(own) for n, own in records.items()}
+        self._snapshots = {n: snapshots(own, unaligned=self._unaligned) for n, own in records.items()}
         self._acknowledged: set[str] = set()
         """Tasks that have acknowledged the pending checkpoint."""
         self._following: Event | None = None
@@ -175,18 +200,18 @@ class _Case:
             yield self._observed(event)
             if event.event == "checkpoint_triggered":
                 mine = left.get(self._attempt, [])
-                taken = [s for s in mine if s.event.args.get("checkpoint") == event.args["checkpoint"]]
+                taken = [s for s in mine if s.checkpoint == event.args["checkpoint"]]
                 left[self._attempt] = [s for s in mine if s not in taken]
                 yield from (self._taken(snapshot) for snapshot in taken)
         for n, own in left.items():
             for snapshot in own:
-                wrong = f"checkpoint {snapshot.event.args.get('checkpoint')} was not triggered for attempt {n}"
+                wrong = f"checkpoint {snapshot.checkpoint} was not triggered for attempt {n}"
                 yield Observation(self._mine(snapshot.event), impossible=wrong)
 
     def _mine(self, event: Event) -> Event:
         return replace(event, trace=self.trace)
 
-    def _taken(self, snapshot: _Snapshot) -> Observation:
+    def _taken(self, snapshot: Snapshot) -> Observation:
         event = self._mine(snapshot.event)
         return Observation(event, ((self._move("take_snapshot", event, event.process),),))
 
@@ -235,6 +260,7 @@ class _Case:
             case "checkpoint_restored":
                 moves += [Move("restore")] if self._has_failed else []
                 after.append(_restored(checkpoint, self._base))
+                wrong = wrong or self._replayed(checkpoint)
             case "region_scheduled":
                 self._attempt = number(event, "attempt")
             case "region_running" if self._has_failed:
@@ -261,57 +287,43 @@ class _Case:
 
     def _cut(self, checkpoint: int) -> str | None:
         """What of the snapshots of a checkpoint does not fit together, if anything."""
-        taken = {s.event.process: s for s in self._snapshots.get(self._attempt, ()) if _of(s) == checkpoint}
-        for task, snapshot in taken.items():
-            if snapshot.held:
-                return f"{task} took its snapshot while it held {snapshot.held} buffers, which are in none"
-            for channel, sent in snapshot.sent.items():
-                received = taken.get(channel.partition(">")[2])
-                got = received.received.get(channel, 0) if received else sent
-                if got != sent:
-                    return f"{sent} buffers of {channel} were sent before a snapshot, and {got} received before one"
-            for channel, got in snapshot.received.items():
-                sender = taken.get(channel.partition(">")[0])
-                if sender and channel not in sender.sent:
-                    return f"no buffer of {channel} was sent before a snapshot, and {got} received before one"
+        taken = {s.event.process: s for s in self._snapshots.get(self._attempt, ()) if s.checkpoint == checkpoint}
+        return contradiction(taken, unaligned=self._unaligned)
+
+    def _replayed(self, checkpoint: int) -> str | None:
+        """What the attempt begins with that is not in a checkpoint, if anything."""
+        replayed: Buffers = {}
+        begun: set[str] = set()
+        for task, own in by_subtask(self._of_attempts.get(f"{self._job}#{self._attempt}", ())).items():
+            for event in (e for e in own if e.event == REPLAYED):
+                begun.add(task)
+                replayed |= buffers(event)
+        logged = self._logged(checkpoint)
+        for channel in {**replayed, **logged}:
+            source, target = ends(channel)[:2]
+            if (target if "~" in channel else source) not in begun:
+                continue
+            found, was = replayed.get(channel, []), logged.get(channel, [])
+            if found != was:
+                about = f"{channel} begins with {len(found)} buffers"
+                return f"{about}; checkpoint {checkpoint} has {len(was) if len(found) != len(was) else 'others'}"
         return None
 
-
-def _of(snapshot: _Snapshot) -> Any:
-    return snapshot.event.args.get("checkpoint")
-
-
-def _snapshots(events: Iterable[Event]) -> list[_Snapshot]:
-    """All snapshots of an attempt. Raises `InputError` for events without the arguments that they need."""
-    found: list[_Snapshot] = []
-    by_process: dict[str, list[Event]] = {}
-    for event in events:
-        if event.process != JOBMASTER:
-            by_process.setdefault(event.process, []).append(event)
-    for own in by_process.values():
-        sent, received = Counter[str](), Counter[str]()
-        held = 0
-        for event in sorted(own, key=lambda e: e.seq):
-            if event.event == "record_received":
-                received[str(event.args.get("channel"))] += 1
-            elif event.event == "record_produced":
-                sent[str(event.args.get("channel"))] += 1
-            elif event.event in ("record_processed", "buffers_flushed"):
-                sent.update(map(str, event.args.get("channels") or ()))
-            elif event.event == SNAPSHOT:
-                number(event, "checkpoint")
-                found.append(_Snapshot(event, dict(sent), dict(received), held))
-            value = (event.state or {}).get("held", held)
-            held = value if type(value) is int else held
-    return found
-
-
-def number(event: Event, name: str) -> int:
-    """An argument that is a number. Raises `InputError` for anything else."""
-    value = event.args.get(name)
-    if type(value) is not int or value < 0:
-        raise InputError(f"{event} needs the argument {name!r}, a number", loc=event.loc)
-    return value
+    def _logged(self, checkpoint: int) -> Buffers:
+        """The buffers of a checkpoint, of an attempt before this one: those at the receiver first."""
+        for n in range(self._attempt - 1, -1, -1):
+            own = self._of_attempts.get(f"{self._job}#{n}", ())
+            logged = [e for e in own if e.event == LOGGED and e.args.get("checkpoint") == checkpoint]
+            if not logged:
+                continue
+            found: Buffers = {}
+            for is_receiver in (True, False):
+                for event in logged:
+                    for channel, contents in buffers(event).items():
+                        if (ends(channel)[1:2] == [event.process]) is is_receiver:
+                            found.setdefault(channel, []).extend(contents)
+            return found
+        return {}
 
 
 # --- constraints
@@ -369,4 +381,90 @@ def _none_pending(base: int) -> Constraint:
     )
 
 
-BINDING = RuntimeCheckpoints()
+_OF_CHECKPOINT = {"checkpoint": CHECKPOINT}
+_SENT = {"channels": CHANNELS, "contents": CONTENTS}
+_FORM = LogForm(
+    TITLE,
+    {
+        "job_started": EventForm(
+            None,
+            OF_JOB,
+            args={
+                INTERVAL: NUMBER("nanoseconds between two checkpoints").or_none("the job takes no checkpoints"),
+                "unaligned": TRUTH("whether barriers overtake buffers").or_none("false"),
+                "first_attempt": INTEGER("the number of the first attempts").or_none("0"),
+            },
+            meaning="The job begins at this JobMaster.",
+        ),
+        "region_scheduled": EventForm(
+            None, OF_JOB, args={"attempt": ATTEMPT}, meaning="The region, which is the whole job, begins an attempt."
+        ),
+        "deployed": EventForm(
+            None,
+            OF_ATTEMPT,
+            args={"placement": by_name(TEXT, "of the subtasks of the job")("the TaskExecutor of each subtask")},
+            meaning="The subtasks are deployed.",
+        ),
+        "region_running": EventForm(None, OF_JOB, ("run",), meaning="All subtasks run."),
+        "region_failed": EventForm(
+            None, OF_JOB, ("run", "fail", "stop_scheduler"), meaning="A task has failed: checkpoints stop."
+        ),
+        "region_finished": EventForm(None, OF_JOB, meaning="All subtasks have finished: no checkpoint is pending."),
+        "job_finished": EventForm(None, OF_JOB, meaning="The job is over: no checkpoint is pending."),
+        "job_failed": EventForm(None, OF_JOB, meaning="The job is over: no checkpoint is pending."),
+        "checkpoint_triggered": EventForm(
+            None,
+            OF_JOB,
+            ("start_triggering", "make_plan", "create", "trigger_tasks"),
+            _OF_CHECKPOINT,
+            meaning="A checkpoint begins.",
+        ),
+        "checkpoint_acknowledged": EventForm(
+            None,
+            OF_JOB,
+            ("receive_answer",),
+            {**_OF_CHECKPOINT, "task": TEXT("the subtask")},
+            meaning="The snapshot of a subtask has arrived.",
+        ),
+        "checkpoint_completed": EventForm(
+            None, OF_JOB, args=_OF_CHECKPOINT, meaning="All snapshots have arrived, and are stored."
+        ),
+        "checkpoint_aborted": EventForm(None, OF_JOB, ("expire",), _OF_CHECKPOINT, meaning="A checkpoint is given up."),
+        "checkpoint_restored": EventForm(
+            None,
+            OF_JOB,
+            ("restore",),
+            {"checkpoint": NUMBER("the number of the checkpoint, or 0")},
+            meaning="An attempt goes on from the latest checkpoint.",
+        ),
+        "snapshot_taken": EventForm(
+            None, SUBTASK, ("take_snapshot",), _OF_CHECKPOINT, meaning="A subtask has taken its snapshot."
+        ),
+        "record_produced": EventForm(
+            None, SUBTASK, args={"channel": CHANNEL, "content": CONTENT}, meaning="A source has made a buffer."
+        ),
+        "record_received": EventForm(None, SUBTASK, args={"channel": CHANNEL}, meaning="A subtask takes a buffer."),
+        **dict.fromkeys(
+            EMITS,
+            EventForm(
+                None,
+                SUBTASK,
+                args={**_SENT, "contents": CONTENTS.or_none(NO_CONTENT)},
+                meaning="Buffers leave; a record has been processed, or held buffers are flushed.",
+            ),
+        ),
+        LOGGED: EventForm(
+            None,
+            SUBTASK,
+            args={**_OF_CHECKPOINT, **_SENT},
+            meaning="The buffers that are part of a snapshot are complete.",
+        ),
+        REPLAYED: EventForm(
+            None, SUBTASK, args=_SENT, meaning="A subtask goes on from a checkpoint, and sends these buffers again."
+        ),
+    },
+    (BY_NUMBER,),
+    LACKING,
+)
+
+BINDING = RuntimeCheckpoints(_FORM)

@@ -1,0 +1,221 @@
+"""What happened to a job, in order, from the lines of Flink's logs: causes with their messages and places, decisions,
+restored state, lost work. It restates lines; whether they are right is the machines' judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streamproof.conformance import Designed, Event, Happening, seconds_of
+from streamproof.conformance.flink import FlinkRun
+from streamproof_specs.failover.flink.explain import listed
+from streamproof_specs.flink.process_facts import ProcessFacts
+
+ENDED = frozenset({"FINISHED", "CANCELED", "FAILED"})
+"""States of attempts that have ended, and of jobs."""
+_OF_TASKMANAGER = frozenset({"tm.transition", "tm.final"})
+_UNUSED = "has no more allocated slots for job"
+"""Why the JobMaster disconnects a TaskManager that it does not need any more: no loss."""
+_MESSAGE = 300
+"""Largest number of characters shown of a message."""
+_FAILED_CHECKPOINT = {
+    "ckpt.failed": "fails",
+    "ckpt.expired": "expires before it completes",
+    "ckpt.declined": "is declined",
+}
+
+
+def happenings(run: FlinkRun, facts: ProcessFacts, job: str) -> tuple[Happening, ...]:
+    """What happened to a job, by the logs of its JobManagers and of the TaskManagers, by time; each process keeps the order
+    of its lines."""
+    own = run.of_job(job)
+    finished = {e.args["attempt"]: e for e in own if e.event in _OF_TASKMANAGER and e.args["new"] == "FINISHED"}
+    masters = dict.fromkeys(e.process for e in own if e.event in ("exec.transition", "job.transition"))
+    found: list[tuple[str, Happening]] = []
+    for process in masters:
+        about = [*(e for e in own if e.process == process), *facts.connections.get(process, ())]
+        last = ""
+        checkpointed = any(e.event == "ckpt.trigger" for e in about)
+        for happening in _Reader(finished, checkpointed).read(sorted(about, key=lambda e: e.seq)):
+            last = max(last, happening.at or "")
+            found.append((last, happening))
+    for event in own:
+        if event.event == "tm.closejm" and event.process not in masters and _lost_jobmanager(facts, event):
+            text = f"{run.processes[event.process].tm or event.process} loses its connection to the JobManager"
+            found.append((event.ts or "", _at("lost", event, text)))
+    return tuple(happening for _, happening in sorted(found, key=lambda pair: pair[0]))
+
+
+def _lost_jobmanager(facts: ProcessFacts, closed: Event) -> bool:
+    """Whether a TaskManager closes its connection because it no longer reaches the JobManager."""
+    before = (e for e in facts.connections.get(closed.process, ()) if closed.seq - 3 <= e.seq < closed.seq)
+    return any(e.args.get("what") == "JobManager" for e in before)
+
+
+_LATE = Designed(
+    "the JobManager decides by what it has been told: an attempt that it fails is failed, although it has finished meanwhile",
+    "flink-deviations.md#failover-flip-1-phase-2",
+)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the lines of one JobManager about a job."""
+
+    finished: Mapping[str, Event]
+    """The lines of TaskManagers about attempts that finished, by attempt."""
+    checkpointed: bool
+    """Whether the job has checkpoints, at any time."""
+    state: dict[str, str] = field(default_factory=dict)
+    """The attempts with their states, in the order in which they began."""
+    name: dict[str, str] = field(default_factory=dict)
+    place: dict[str, str] = field(default_factory=dict)
+    host: dict[str, str] = field(default_factory=dict)
+    """The host of each TaskManager."""
+    lost: set[str] = field(default_factory=set)
+    triggered: dict[int, str | None] = field(default_factory=dict)
+    """The checkpoints, with the times at which they were triggered."""
+    failed: str | None = None
+    """The time of the first failure since the last restart."""
+    begun: str | None = None
+    over: bool = False
+    lacking: bool = False
+
+    def read(self, events: Iterable[Event]) -> Iterator[Happening]:
+        """The happenings, in the order of the lines."""
+        for event in events:
+            args = event.args
+            match event.event:
+                case "exec.deploy":
+                    self.place[args["attempt"]], self.host[args["tm"]] = args["tm"], args["host"]
+                    self.lacking = False
+                case "exec.transition":
+                    yield from self._attempt(event, args)
+                case "job.transition":
+                    yield from self._job(event, args)
+                case "failover.restart" | "failover.global.restart":
+                    yield _at("decision", event, self._decided(event, args))
+                case "failover.global":
+                    yield from self._failure(event, "the whole job fails", args)
+                case "hb.unreachable" | "hb.timeout" if args["what"] == "TaskManager":
+                    how = (
+                        "no longer reachable" if event.event == "hb.unreachable" else "silent: its heartbeat timed out"
+                    )
+                    yield from self._lost(event, args["id"], f"is {how}")
+                case "jm.disconnect" | "rm.close" if not self.over and _UNUSED not in args["why"]:
+                    yield from self._lost(event, args["tm"], f"is disconnected: {_cut(args['why'])}")
+                case "rm.register" if args["tm"] in self.lost:
+                    self.lost.discard(args["tm"])
+                    text = f"TaskManager {self._at_host(args['tm'])} registers again"
+                    yield replace(_at("returned", event, text), process=args["tm"])
+                case "slot.unfulfilled" | "slot.jm.notenough" if not self.lacking:
+                    self.lacking = True
+                    yield _at("resources", event, "there are not enough slots for the job")
+                case _ if event.event.startswith("ckpt."):
+                    yield from self._checkpoint(event, args)
+
+    def _attempt(self, event: Event, args: Mapping[str, Any]) -> Iterator[Happening]:
+        attempt, new = args["attempt"], args["new"]
+        self.name[attempt] = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})"
+        self.state[attempt] = new
+        if new != "FAILED":
+            return
+        place = self.place.get(attempt, args.get("tm"))
+        where = f" on {self._at_host(place)}" if place else ""
+        yield from self._failure(event, f"{self.name[attempt]}#{args['number']} fails{where}", args)
+        done = self.finished.get(attempt)
+        if done is not None:
+            seconds = _seconds(done.ts, event.ts)
+            when = f" {seconds:.3f} s before" if seconds is not None and seconds >= 0 else ", but"
+            text = f"finished work is discarded: {self.name[attempt]}#{args['number']} had FINISHED{where}{when}"
+            place = f"{done.file}:{done.line}" if done.file and done.line else done.process
+            lost = _at("discarded", event, f"{text} the JobManager fails it", (f"its end is at {place}",))
+            yield replace(lost, designed=_LATE)
+
+    def _failure(self, event: Event, what: str, args: Mapping[str, Any]) -> Iterator[Happening]:
+        self.failed = self.failed or event.ts
+        cause, causes = args.get("cause"), args.get("causes", ())
+        facts = [f"the innermost cause is {causes[-1]}"] if len(causes) > 1 else []
+        if (producer := args.get("producer")) in self.name:
+            tm = self.place.get(producer)
+            where = f" on {self._at_host(tm)}{', which is lost' if tm in self.lost else ''}" if tm else ""
+            facts.append(f"the partition is a result of {self.name[producer]}#{producer.rpartition('_')[2]}{where}")
+        yield _at("failure", event, f"{what}: {_cut(cause)}" if cause else what, facts)
+
+    def _job(self, event: Event, args: Mapping[str, Any]) -> Iterator[Happening]:
+        new = args["new"]
+        self.begun = self.begun or event.ts
+        again = " again, with a new execution graph" if self.over and new == "RUNNING" else ""
+        self.over = new in ENDED or new == "SUSPENDED" or (self.over and not again)
+        failed = new in ("FAILING", "FAILED")
+        self.failed = self.failed or (event.ts if failed else None)
+        cause = args.get("cause")
+        text = f"the job is {new}{again}" + (f": {_cut(cause)}" if cause else "")
+        yield _at("failure" if failed else "job", event, text)
+
+    def _decided(self, event: Event, args: Mapping[str, Any]) -> str:
+        many = f"{args['count']} task{'' if args['count'] == 1 else 's'}"
+        if event.event == "failover.global.restart":
+            return f"the JobManager restarts {many}, because the whole job failed"
+        of = self.name.get(args["attempt"])
+        return f"the JobManager restarts {many}" + (f", because {of}#{args['number']} failed" if of else "")
+
+    def _lost(self, event: Event, tm: str, how: str) -> Iterator[Happening]:
+        if tm in self.lost or self.over:
+            return
+        self.lost.add(tm)
+        here = [attempt for attempt, place in self.place.items() if place == tm]
+        latest = {self.name[a]: a for a in self.state}
+        done = [self.name[a] for a in here if self.state.get(a) == "FINISHED" and latest[self.name[a]] == a]
+        work = [self.name[a] for a in here if self.state.get(a, "FINISHED") not in ENDED]
+        held = [f"it held {listed(work, 12)}"] if work else ["no task of the job was at work on it"]
+        if done:
+            held.append(f"on it had finished {listed(done, 12)}")
+        yield replace(_at("lost", event, f"TaskManager {self._at_host(tm)} {how}", tuple(held)), process=tm)
+
+    def _checkpoint(self, event: Event, args: Mapping[str, Any]) -> Iterator[Happening]:
+        match event.event:
+            case "ckpt.trigger":
+                self.triggered[args["checkpoint"]] = event.ts
+            case "ckpt.restore":
+                since = self.triggered.get(args["checkpoint"])
+                seconds = _seconds(since, self.failed)
+                facts = [f"it was triggered {since}"] if since else ["it was triggered before the log begins"]
+                if seconds is not None and seconds >= 0:
+                    facts.append(f"the work of {seconds:.3f} s since then, up to the failure, is done again")
+                self.failed = None
+                yield _at("restored", event, f"{args['kind'].lower()} {args['checkpoint']} is restored", tuple(facts))
+            case "ckpt.none" if self.failed is not None and self.checkpointed:
+                seconds = _seconds(self.begun, self.failed)
+                again = (
+                    f"its work of up to {seconds:.3f} s before the failure is done again" if seconds is not None else ""
+                )
+                self.failed = None
+                text = "no checkpoint had completed: what restarts begins without state"
+                yield _at("restored", event, text, (again,) if again else ())
+            case "ckpt.none":
+                self.failed = None
+            case "ckpt.savepoint":
+                yield _at("restored", event, f"the job starts from the savepoint {_cut(args['path'])}")
+            case kind if kind in _FAILED_CHECKPOINT:
+                yield _at("checkpoint", event, f"checkpoint {args['checkpoint']} {_FAILED_CHECKPOINT[kind]}")
+
+    def _at_host(self, tm: str | None) -> str:
+        host = self.host.get(tm or "")
+        return f"{tm} ({host})" if host else str(tm)
+
+
+def _at(kind: str, event: Event, text: str, facts: Sequence[str] = ()) -> Happening:
+    return Happening(kind, event.ts, text, tuple(facts), event.file, event.line)
+
+
+def _cut(text: Any) -> str:
+    shown = str(text)
+    return shown if len(shown) <= _MESSAGE else f"{shown[:_MESSAGE]} ..."
+
+
+def _seconds(begin: str | None, end: str | None) -> float | None:
+    """The time between two times of one clock, in seconds; None if one is not known or has no date."""
+    first, last = seconds_of(begin), seconds_of(end)
+    return None if first is None or last is None else last - first
