@@ -14,7 +14,8 @@ from streamproof_runtime.jobmaster.region_scheduler import RegionScheduler
 from streamproof_runtime.slots.resource_manager import ALLOCATED, PENDING, ResourceManager
 from streamproof_runtime.slots.slot_events import RM
 from streamproof_runtime.subtasks.subtask import RUNNING, Subtask
-from streamproof_runtime.taskexecutor.executor import RegionExecutor, TaskExecutor
+from streamproof_runtime.taskexecutor.executor import TaskExecutor
+from streamproof_runtime.taskexecutor.region_executor import RegionExecutor
 
 Watch: TypeAlias = Callable[[Mapping[str, Any]], None]
 """Takes a snapshot of a board."""

@@ -15,14 +15,15 @@ from streamproof_runtime.jobmaster.master_host import Host, Timing
 from streamproof_runtime.jobmaster.region_runs import RUNNING, Run
 from streamproof_runtime.jobmaster.regions import Region
 from streamproof_runtime.subtasks.barriers import Snapshot
+from streamproof_runtime.subtasks.unaligned import redistributed
 
 TRIGGER, EXPIRE = "checkpoint", "checkpoint expired"
 """Timers, with the attempt and with the checkpoint."""
 
 
-def expect_streaming(regions: Sequence[Region]) -> None:
-    """Raises `JobError` for a job without checkpoints: one that stores what is between its operators, has a loop, or has
-    parts with nothing between them, which are regions too."""
+def expect_streaming(regions: Sequence[Region], *, unaligned: bool = False) -> None:
+    """Raises `JobError` for a job without checkpoints: one that stores what is between its operators, or has parts with
+    nothing between them, which are regions too; or, if barriers overtake buffers, one with a loop."""
     for region in regions:
         for name in region.reads:
             source, target = name.split(">")
@@ -30,16 +31,19 @@ def expect_streaming(regions: Sequence[Region]) -> None:
                 f"the stream from {source} to {target} is stored: a job with checkpoints is one pipelined region; "
                 "make it pipelined, or leave out the checkpoints"
             )
-        for head in sorted(region.graph.heads):
+        for name in region.takes.values():
+            raise JobError(f"{name} is read of a cluster partition: its job has no checkpoints; leave them out")
+        for head in sorted(region.graph.heads) if unaligned else ():
             raise JobError(
-                f"{head} is the head of loop {region.graph.scope(head)}: a record in its feedback is in no checkpoint; "
-                "leave out the checkpoints"
+                f"{head} is the head of loop {region.graph.scope(head)}: barriers overtake no feedback; "
+                "leave out --unaligned"
             )
     if len(regions) > 1:
         one, other = (region.operators[0] for region in regions[:2])
+        remedy = "leave out regions_of_subtasks" if regions[0].pipelines else "make two jobs of it"
         raise JobError(
             f"there is nothing between {one} and {other}: a job with checkpoints is one pipelined region; "
-            "make two jobs of it, or leave out the checkpoints"
+            f"{remedy}, or leave out the checkpoints"
         )
 
 
@@ -59,10 +63,11 @@ class CheckpointCoordinator:
         """What an earlier JobMaster has left."""
         return self._host.checkpoint_store.latest()
 
-    def settings(self) -> Mapping[str, int]:
+    def settings(self) -> Mapping[str, object]:
         """For the log: the time between two checkpoints in nanoseconds, if there are any."""
         interval = self._timing.checkpoint_interval
-        return {"checkpoint_interval": interval} if interval else {}
+        unaligned = {"unaligned": True} if self._timing.unaligned else {}
+        return {"checkpoint_interval": interval, **unaligned} if interval else {}
 
     def begin(self) -> None:
         """The tasks run."""
@@ -123,4 +128,4 @@ class CheckpointCoordinator:
         """The snapshots from which the tasks of a new attempt go on."""
         if self._timing.checkpoint_interval:
             self._host.event("checkpoint_restored", {"checkpoint": self.latest})
-        return self.stored
+        return redistributed(self.stored, self._run.region.graph)

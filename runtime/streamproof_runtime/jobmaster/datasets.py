@@ -24,7 +24,8 @@ class Dataset:
     """What a blocking exchange stores."""
 
     producer: Run
-    consumer: Run
+    consumer: Run | None
+    """None: it becomes a cluster partition."""
     unfinished: int
     """Partitions that are not finished: the reader is scheduled lazily when there is none."""
     state: str = NONE
@@ -45,6 +46,8 @@ class Datasets:
             for run in all_runs
             for name in run.region.reads
         }
+        for name, run in writers.items():
+            self.by_name.setdefault(name, Dataset(run, None, len(run.writers(name))))
 
     def __getitem__(self, name: str) -> Dataset:
         return self.by_name[name]

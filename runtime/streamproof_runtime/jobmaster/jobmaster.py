@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobmaster.checkpoints import EXPIRE, TRIGGER, CheckpointCoordinator
+from streamproof_runtime.jobmaster.cluster_partitions import PromotingMaster
 from streamproof_runtime.jobmaster.datasets import GONE
 from streamproof_runtime.jobmaster.master_host import Host, Timing
-from streamproof_runtime.jobmaster.region_failover import RegionFailover
 from streamproof_runtime.jobmaster.region_runs import CREATED, DEPLOYING, RUNNING, STOPPING, Run
 from streamproof_runtime.jobmaster.region_scheduler import DONE, FAILED
 from streamproof_runtime.jobmaster.regions import Region, job_graph
+from streamproof_runtime.slots.resources import text
 from streamproof_runtime.slots.slot_events import RM
 from streamproof_runtime.subtasks.barriers import Snapshot
 
@@ -30,7 +31,7 @@ def job_trace(job: str, session: int) -> str:
     return f"{job}@{session}" if session else job
 
 
-class JobMaster(RegionFailover):
+class JobMaster(PromotingMaster):
     """Coordinates one job."""
 
     coordinator = CheckpointCoordinator
@@ -38,6 +39,9 @@ class JobMaster(RegionFailover):
     def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
         super().__init__(regions, host, timing, first_attempt)
         self.checkpoints = self.coordinator(self.runs[0], host, timing)
+        self.is_stopping = False
+        self._stops: dict[str, int] = {}
+        """Where unbounded sources end."""
         self._waiting = 0
         """Heartbeats for which a region has been ready without slots."""
 
@@ -45,10 +49,16 @@ class JobMaster(RegionFailover):
         """Records the job graph, and starts the heartbeats."""
         scheduling = "EAGER" if self.timing.eager else "LAZY"
         about = {"scheduling": scheduling, "first_attempt": self.first_attempt, **self.checkpoints.settings()}
+        about |= self.timing.budget.record()
+        if promoted := sorted(name for run in self.runs for name in run.region.promotes):
+            about["promoted"] = promoted
+        if unbounded := [t for r in self.runs for t, o in r.region.graph.operator_of.items() if o.is_unbounded]:
+            about["unbounded"] = unbounded
         self.host.event("job_started", {**job_graph([run.region for run in self.runs]), **about})
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
         self.require_slots()
         self.await_executors()
+        self.locate()
 
     @property
     def is_over(self) -> bool:
@@ -64,6 +74,8 @@ class JobMaster(RegionFailover):
             about = {"executor": peer, "incarnation": message[1], "slots": message[2], "connection": message[3]}
             self.host.event("registered", about)
             self.schedule()
+        elif kind == m.LOCATED:
+            self.on_located(*message[1:])
         elif peer in self.executors.slots:
             self.executors.silent[peer] = 0
             if kind == m.OFFER:
@@ -73,14 +85,21 @@ class JobMaster(RegionFailover):
                 self._slot_failed(peer, message)
             elif kind == m.LISTED:
                 self.pool.on_listed(peer)
-            elif kind != m.ALIVE and not self.is_over and message[2] == self.runs[message[1]].attempt:
-                self._of_attempt(self.runs[message[1]], peer, message)
+            elif kind != m.ALIVE and not self.is_over and message[2] == self.run(message[1]).attempt:
+                self._of_attempt(self.run(message[1]), peer, message)
+
+    def on_pulse(self, peer: str) -> None:
+        """A sign of life of a TaskExecutor, whose answers a user function may keep waiting; one that is to stop subtasks must
+        answer."""
+        if peer in self.executors.slots and not any(peer in run.stopping for run in self.runs):
+            self.executors.silent[peer] = 0
 
     def _slot_failed(self, peer: str, message: m.Message) -> None:
         """A slot is gone, and with it what ran in it."""
         for number in sorted(self.pool.on_failed(peer, *message[1:])):
-            if self.runs[number].is_active and not self.is_over:
-                self.fail(self.runs[number], f"{peer} does not have slot {message[1]}")
+            run = self.run(number)
+            if run.is_active and not self.is_over:
+                self.fail(run, f"{peer} does not have slot {message[1]}", task=run.at(peer, message[1]))
 
     def _of_attempt(self, run: Run, peer: str, message: m.Message) -> None:
         kind = message[0]
@@ -88,18 +107,45 @@ class JobMaster(RegionFailover):
             run.deployed.add(peer)
             if run.deployed == set(run.placement.values()):
                 self.begin_to_run(run)
+        elif kind == m.FETCH:
+            self.host.send(peer, (m.BLOB, *message[1:], self.blobs.fetch(message[3])))
         elif kind == m.FAILED and run.is_active:
             if message[4]:
                 self.errors.append(message[3])
-            self.fail(run, message[3], message[5])
+            self.fail(run, message[3], message[5], run.operator(message[6]) if message[6] else run.at(peer))
         elif kind == m.FINISHED and run.status == RUNNING:
             run.finished[message[3]] = message[4]
             if len(run.finished) == len(run.region.graph.tasks):
-                self.finish(run)
+                self.settle(run)
+        elif kind == m.PROMOTED and run.is_active:
+            self.on_promoted(run, peer)
         elif kind == m.CANCELED and run.status == STOPPING:
-            self.stops(run, peer)
+            self.stopped(run, peer)
+        elif kind == m.SOURCE_ENDS and run.status == RUNNING:
+            self._source_stopped(*message[3:])
         elif kind == m.SNAPSHOT and run.status == RUNNING:
             self.checkpoints.acknowledge(*message[3:])
+
+    # --- the end of unbounded sources
+
+    def stop(self) -> None:
+        """The user stops all unbounded sources: they end where they are, and with them the job."""
+        if not (self.is_stopping or self.is_over):
+            self.is_stopping = True
+            self.host.event("stop_requested", {})
+            for run in self.runs:
+                if run.status == RUNNING:
+                    self.tell(run, (m.END_SOURCES, run.region.number, run.attempt))
+
+    def _source_stopped(self, task: str, position: int) -> None:
+        """A source has its end, also in later attempts."""
+        if task not in self._stops:
+            self._stops[task] = position
+            self.host.event("source_stopped", {"task": task, "position": position})
+
+    def stops(self, run: Run) -> Mapping[str, int]:
+        """Where sources of a new attempt end."""
+        return {task: at for task, at in self._stops.items() if task in run.region.graph.operator_of}
 
     # --- checkpoints
 
@@ -108,14 +154,16 @@ class JobMaster(RegionFailover):
         return self.checkpoints.restored()
 
     def begin_to_run(self, run: Run) -> None:
-        """The time until the next checkpoint begins."""
+        """The time until the next checkpoint begins. Sources that were to stop do so."""
         super().begin_to_run(run)
+        if self.is_stopping:
+            self.tell(run, (m.END_SOURCES, run.region.number, run.attempt))
         self.checkpoints.begin()
 
-    def fail(self, run: Run, reason: str, missing: str = "") -> None:
+    def fail(self, run: Run, reason: str, missing: str = "", task: str = "") -> None:
         """The checkpoint under way is aborted first."""
         self.checkpoints.abort("a task has failed")
-        super().fail(run, reason, missing)
+        super().fail(run, reason, missing, task)
 
     def finish(self, run: Run) -> None:
         """So is one that is under way when all tasks have terminated."""
@@ -131,6 +179,7 @@ class JobMaster(RegionFailover):
             self.pool.declare()
         elif self.executors.remove(peer):
             self.pool.drop(peer)
+            self.unlocate(peer)
             self.host.event("executor_lost", {"executor": peer, **({"closed": True} if closed else {})})
             self._forget(peer, f"connection to {peer} lost")
 
@@ -144,9 +193,9 @@ class JobMaster(RegionFailover):
         for run in self.runs:
             if self.status == RUNNING and peer in run.placement.values():
                 if run.is_active:
-                    self.fail(run, reason)
+                    self.fail(run, reason, task=run.at(peer))
                 if run.status == STOPPING:
-                    self.stops(run, peer)
+                    self.stopped(run, peer)
 
     def on_timer(self, timer: str, number: int) -> None:
         """Heartbeats, the end of the wait for TaskExecutors, and the end of the delay before a restart."""
@@ -170,12 +219,13 @@ class JobMaster(RegionFailover):
         for peer in sorted(self.executors.slots):
             silent[peer] += 1
             if silent[peer] * self.timing.heartbeat_interval > self.timing.heartbeat_timeout:
-                self.host.close(peer)
+                self.host.give_up(peer)
                 self.on_lost(peer)
             else:
                 self.pool.list_to(peer)
                 self.host.send(peer, (m.HEARTBEAT,))
         self._expect_slots()
+        self.locate()
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
 
     def _expect_slots(self) -> None:
@@ -187,5 +237,7 @@ class JobMaster(RegionFailover):
             run, self._waiting = ready[0], 0
             run.begin()
             self.host.event("region_scheduled", {"tasks": [*run.region.operators], "attempt": run.attempt})
-            about = f"{self.pool.required} slots are required, and {len(self.pool.held)} are there"
-            self.fail(run, f"{about} after {self.timing.slot_beats} heartbeats")
+            special = "".join(f", {number} of them with {text(needed)}" for needed, number in self.pool.demands)
+            seconds = self.timing.slot_beats * self.timing.heartbeat_interval / 1e9
+            about = f"{self.pool.required} slots are required{special}, and {len(self.pool.held)} are there"
+            self.fail(run, f"{about} after {seconds:g} s")

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from streamproof_runtime import messages as m
+from streamproof_runtime.jobmaster import failure_budgets
 from streamproof_runtime.jobmaster.datasets import GONE, NONE, RELEASED, STORED, Dataset
+from streamproof_runtime.jobmaster.failure_budgets import FailureCounts
 from streamproof_runtime.jobmaster.master_host import Host, Timing
 from streamproof_runtime.jobmaster.region_runs import CREATED, STOPPED, STOPPING, Decision, Run
 from streamproof_runtime.jobmaster.region_scheduler import FAILED, RegionScheduler
@@ -23,33 +25,47 @@ USER_ERRORS = 3
 class RegionFailover(RegionScheduler):
     """Restarts the regions of one job."""
 
+    counts = FailureCounts
     restarts_readers = True
     """Whether the readers of what is made again restart."""
 
     def __init__(self, regions: Sequence[Region], host: Host, timing: Timing, first_attempt: int = 0) -> None:
         super().__init__(regions, host, timing, first_attempt)
         self.errors: list[str] = []
+        self.failures = self.counts(timing.budget)
 
-    def fail(self, run: Run, reason: str, missing: str = "") -> None:
-        """An active region has failed: decides what to restart, unless the restart strategy allows no more."""
+    def fail(self, run: Run, reason: str, missing: str = "", task: str = "") -> None:
+        """An active region has failed, by one of its operators: decides what to restart, unless the restart strategy allows
+        no more. Without a budget a job survives only some errors of user functions."""
         self.host.event("failed", {"reason": reason}, run.trace)
+        is_taken = missing in run.region.takes
+        if is_taken:  # nobody makes it again
+            name, task, missing = missing.partition(">")[0], run.region.takes[missing], ""
+            self.errors.append(f"cluster partition {name} is lost: {reason}; run the whole session again")
         if missing and self.datasets[missing].state == STORED:
             self.datasets[missing].state = GONE
             self.host.event("partition_lost", {"partition": missing})
-        run.failed = run.region.reads[missing] if missing else run.region.operators[0]
+        run.failed = run.region.reads[missing] if missing else task or run.region.operators[0]
         about = {"task": run.failed, **({"missing": missing} if missing else {})}
-        limit = self.timing.restarts
-        if len(self.errors) >= USER_ERRORS or (limit is not None and self.decided >= limit):
-            if len(self.errors) < USER_ERRORS:
+        limit, is_budgeted = self.timing.restarts, bool(self.timing.budget.record())
+        exceeded = self.failures.exceeded(run.failed, missing)
+        is_hopeless = is_taken or (len(self.errors) >= USER_ERRORS and not is_budgeted)
+        if exceeded or is_hopeless or (limit is not None and self.decided >= limit):
+            if exceeded:
+                self.errors.append(f"{failure_budgets.about(run.failed, exceeded)}: {reason}")
+            elif not is_hopeless:
                 self.errors.append(f"no restart is left after {self.decided}: {reason}")
             self.status = FAILED
-            self.host.event("job_failed", about)
+            for each in self.runs:
+                self.blobs.release(each)
+            self.host.event("job_failed", {**about, **exceeded})
             for each in self.runs:
                 self.tell(each, (m.CANCEL, each.region.number, each.attempt))
                 self.pool.unreserve(each.region.number)
             self.require_slots()
             return
-        self._void(name for name, task in run.region.writes.items() if task == run.failed)
+        self.failures.failed(run.failed, missing)
+        self._void(name for name, maker in run.region.writes.items() if maker == run.failed)
         chosen = [r for r in self.to_restart(run, missing) if r.status != CREATED]
         decision = self.decided
         self.decided += 1
@@ -90,6 +106,8 @@ class RegionFailover(RegionScheduler):
         self.datasets.count_again(run)
 
     def _caused(self, each: Dataset, found: set[int], is_lost: bool) -> Iterable[int]:
+        if each.consumer is None:
+            return
         producer, consumer = each.producer.region.number, each.consumer.region.number
         if consumer in found and is_lost:
             yield producer
@@ -102,7 +120,7 @@ class RegionFailover(RegionScheduler):
         if not run.stopping:
             self._stopped(run)
 
-    def stops(self, run: Run, peer: str) -> None:
+    def stopped(self, run: Run, peer: str) -> None:
         """A TaskExecutor has stopped the subtasks of a region, or is lost."""
         run.stopping.discard(peer)
         if not run.stopping:
@@ -112,6 +130,7 @@ class RegionFailover(RegionScheduler):
         run.status = STOPPED
         self.host.event("region_canceled", {"tasks": [t for t in run.region.operators if t != run.failed]})
         self._void(run.region.writes)
+        self.blobs.release(run)
         self.pool.unreserve(run.region.number)
         self.require_slots()
         for decision in self.pending.values():
@@ -131,6 +150,7 @@ class RegionFailover(RegionScheduler):
         own = self.own(number, decision)
         del self.pending[number]
         self.host.event("restarted", {"decision": number, "tasks": [t for r in own for t in r.region.operators]})
+        self.failures.restarted(t for r in own for t in r.region.operators)
         for run in own:
             run.status, run.attempt, run.finished, run.placement = CREATED, self.next_attempt(run), {}, {}
             self.count_again(run)

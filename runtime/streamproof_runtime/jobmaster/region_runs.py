@@ -17,7 +17,6 @@ class Run:
     """A region, and its current attempt."""
 
     region: Region
-    several: bool
     status: str = CREATED
     attempt: int = 0
     version: int = -1
@@ -31,11 +30,15 @@ class Run:
     """TaskExecutors that have not stopped its subtasks yet."""
     failed: str = ""
     """The operator that has failed."""
+    is_settled: bool = False
+    """Whether its subtasks have terminated, and its cluster partitions wait for the end of the job."""
+    promoting: set[str] | None = None
+    """TaskExecutors that have not promoted its partitions yet; None: none was asked to."""
 
     @property
     def trace(self) -> str:
         """The ending of the trace of this attempt."""
-        return f"/{self.region.number}#{self.attempt}" if self.several else f"#{self.attempt}"
+        return f"/{self.region.number}#{self.attempt}" if self.region.several else f"#{self.attempt}"
 
     @property
     def is_active(self) -> bool:
@@ -45,10 +48,22 @@ class Run:
     def begin(self) -> None:
         """It is being deployed."""
         self.status, self.deployed, self.finished, self.placement, self.failed = DEPLOYING, set(), {}, {}, ""
+        self.is_settled, self.promoting = False, None
+
+    def operator(self, subtask: str) -> str:
+        """The operator of a subtask; of a reader or writer the one beside which it is."""
+        found = self.region.graph.operator_of[subtask]
+        read = self.region.reads.get(found.reads) or self.region.takes.get(found.reads)
+        return read or self.region.writes.get(found.writes) or found.name
+
+    def at(self, executor: str, slot: str = "") -> str:
+        """The first operator with a subtask on a TaskExecutor, or in a slot; the first one if there is none."""
+        tasks = (t for t, at in self.placement.items() if at == executor and (not slot or self.slots.get(t) == slot))
+        return next(map(self.operator, tasks), self.region.operators[0])
 
     def writers(self, dataset: str) -> list[str]:
         """The subtasks that store a dataset."""
-        return [task for task, operator in self.region.graph.operator_of.items() if operator.writes == dataset]
+        return self.region.graph.writers(dataset)
 
 
 @dataclass(slots=True)

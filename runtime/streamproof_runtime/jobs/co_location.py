@@ -24,18 +24,24 @@ class SlotSharing:
     beside: Mapping[str, str] = field(default_factory=dict)
     """Each operator that is co-located with one before it, with the first of them."""
     parallelism: Mapping[str, int] = field(default_factory=dict)
+    resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """What groups need of a slot."""
 
     @property
     def is_single(self) -> bool:
-        """Whether all operators are in one slot sharing group."""
-        return len({*self.groups.values()}) < 2
+        """Whether all operators are in one slot sharing group, which may use any slot."""
+        return len({*self.groups.values()}) < 2 and not self.resources
 
     def record(self) -> dict[str, object]:
         """For the log: the parallelism of each operator by group, and the operators that are co-located."""
         by_group: dict[str, dict[str, int]] = {}
         for name, group in self.groups.items():
             by_group.setdefault(group, {})[name] = self.parallelism[name]
-        return {"groups": by_group, "co_located": [[name, first] for name, first in self.beside.items()]}
+        about: dict[str, object] = {
+            "groups": by_group,
+            "co_located": [[name, first] for name, first in self.beside.items()],
+        }
+        return {**about, "resources": self.resources} if self.resources else about
 
 
 def slot_sharing(job: Job) -> SlotSharing:
@@ -53,7 +59,8 @@ def slot_sharing(job: Job) -> SlotSharing:
                 f"{one} (parallelism {parallelism[one]}) and {other} (parallelism {parallelism[other]}) are co-located, "
                 f"{why}: give both the same parallelism"
             )
-    return SlotSharing(found, _beside(job), parallelism)
+    resources = {group: job.resources[group] for group in job.resources if group in found.values()}
+    return SlotSharing(found, _beside(job), parallelism, resources)
 
 
 def _pairs(job: Job) -> Iterator[tuple[str, str, str]]:

@@ -44,8 +44,12 @@ class ExecutionGraph:
         sources, targets = (subtask_names(self.job.operators[name]) for name in (edge.source, edge.target))
         for i, source in enumerate(sources):
             for j, target in enumerate(targets):
-                if edge.exchange is not Exchange.FORWARD or i == j:
+                if _connects(edge.exchange, i, j, len(sources), len(targets)):
                     yield Channel(f"{source}{'~' if feedback else '>'}{target}", source, target, edge)
+
+    def writers(self, dataset: str) -> list[str]:
+        """The subtasks that store a dataset."""
+        return [task for task, operator in self.operator_of.items() if operator.writes == dataset]
 
     def scope(self, task: str) -> Scope:
         """The scope of a subtask."""
@@ -60,7 +64,8 @@ class ExecutionGraph:
         return tuple(n for n, c in self.channels.items() if c.source == task and c.edge.feedback is feedback)
 
     def __str__(self) -> str:
-        """Operators; edges; feedback edges, as in ``a L:b*2 L:c; a>>b b>>c; c~~b``: a doubled arrow is all-to-all."""
+        """Operators; edges; feedback edges, as in ``a L:b*2 L:c; a>>b b>>c; c~~b``: a doubled arrow is all-to-all, ``a>=b``
+        rescales."""
         operators = " ".join(
             (f"{o.scope}:" if o.scope.level else "") + o.name + (f"*{o.parallelism}" if o.parallelism > 1 else "")
             for o in self.job.operators.values()
@@ -72,4 +77,21 @@ class ExecutionGraph:
 
     def _written(self, arrow: str, feedback: bool) -> str:
         edges = [e for e in self.job.edges if e.feedback is feedback]
-        return " ".join(e.source + arrow * (1 if e.exchange is Exchange.FORWARD else 2) + e.target for e in edges)
+        arrows = {Exchange.FORWARD: arrow, Exchange.RESCALE: f"{arrow}="}
+        return " ".join(e.source + arrows.get(e.exchange, 2 * arrow) + e.target for e in edges)
+
+
+def _connects(exchange: Exchange, source: int, target: int, sources: int, targets: int) -> bool:
+    """Whether a channel is between two subtasks, by their numbers. Shares are as even as division allows."""
+    if exchange is Exchange.FORWARD:
+        return source == target
+    if exchange is not Exchange.RESCALE:
+        return True
+    if sources >= targets:
+        return target * sources // targets <= source < (target + 1) * sources // targets
+    return -(-source * targets // sources) <= target < -(-(source + 1) * targets // sources)
+
+
+def graphs(jobs: Iterable[Job]) -> str:
+    """The execution graphs of the jobs of a session."""
+    return " | ".join(str(ExecutionGraph(job)) for job in jobs)

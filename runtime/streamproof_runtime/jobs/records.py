@@ -61,9 +61,14 @@ def are_flat(records: list[Any]) -> bool:
 def owned(records: Iterable[Any], copy: Callable[[Any], Any] = own) -> list[Any]:
     """A copy of each record as soon as it is made, for one receiver alone; a list without anything that can change is not
     copied. Raises `Unsendable`."""
-    if isinstance(records, list) and are_flat(records):
-        return records
     plain, of_plain = _PLAIN, _PLAIN.issuperset
+    if isinstance(records, list):
+        if len(records) == 1:
+            kind = type(records[0])
+            is_flat = kind in plain or (kind is tuple and of_plain(map(type, records[0])))
+            return records if is_flat else [copy(records[0])]
+        if are_flat(records):
+            return records
     return [
         record if (kind := type(record)) in plain or (kind is tuple and of_plain(map(type, record))) else copy(record)
         for record in records
@@ -72,6 +77,8 @@ def owned(records: Iterable[Any], copy: Callable[[Any], Any] = own) -> list[Any]
 
 def total_size(records: list[Any], depth: int = DEEPEST) -> int:
     """The sum of the sizes of records."""
+    if len(records) == 1:
+        return size(records[0], depth)
     parts, kinds, found = records, {*map(type, records)}, 0
     if kinds == {tuple}:
         parts, found = [*chain.from_iterable(records)], 8 * len(records)

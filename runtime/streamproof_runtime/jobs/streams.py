@@ -6,7 +6,7 @@ The stream that a loop returns has the scope around the loop, whichever operator
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from streamproof_runtime.jobs.operators import (
     Pipe,
 )
 from streamproof_runtime.jobs.scopes import Scope
+from streamproof_runtime.slots.resources import checked
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Stream:
 
     job: JobGraph
     scope: Scope
-    origins: tuple[tuple[str, tuple[Transform, ...]], ...]
+    origins: tuple[tuple[Operator, tuple[Transform, ...]], ...]
     exchange: Exchange = Exchange.FORWARD
     key: Key | None = None
     exchange_type: str = ""
@@ -74,7 +75,7 @@ class Stream:
         return Stream(self.job, self.scope, origins)
 
     def _all_makers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(maker for maker, _ in self.origins))
+        return tuple(dict.fromkeys(maker.name for maker, _ in self.origins))
 
     def _is_made_in_scope(self) -> bool:
         """Whether it is not the output of a loop."""
@@ -100,14 +101,23 @@ class Stream:
 
     # --- slots
 
-    def slot_sharing_group(self, name: str) -> Stream:
+    def slot_sharing_group(self, name: str, resources: Mapping[str, int] | None = None) -> Stream:
         """The same stream; the operator that makes it is in this slot sharing group, and shares no slot with those of others.
 
         A reader without a group of its own is in it, too, unless it reads streams of several. A stateless operator is not
-        chained to one of another group. Raises `JobError` for a union, and for the output of a loop.
+        chained to one of another group. `resources`: whole numbers by name that a slot of the group needs.
+
+        Raises `JobError` for a union, for the output of a loop, and for resources that are none, or other ones than before.
         """
         if not isinstance(name, str) or not name:
             raise JobError(f"the slot sharing group of {self.makers} needs a name, a text, not {name!r}")
+        if resources is not None:
+            try:
+                needed = checked(resources)
+            except ValueError as error:
+                raise JobError(f"the resources of slot sharing group {name}: {error}") from error
+            if self.job.resources.setdefault(name, needed) != needed:
+                raise JobError(f"slot sharing group {name} needs other resources elsewhere; give them once")
         last = {transforms[-1:] for _, transforms in self.origins}
         if last == {()} or len(last) > 1 or not self._is_made_in_scope():
             self._maker("a slot sharing group").slot_sharing_group = name
@@ -159,6 +169,11 @@ class Stream:
     def rebalance(self) -> Stream:
         """The same stream, distributed in turn."""
         return replace(self, exchange=Exchange.REBALANCE, key=None)
+
+    def rescale(self) -> Stream:
+        """The same stream, distributed in turn to a share of the subtasks of its reader; if that has fewer subtasks, each
+        reads a share of those that make the stream. An operator in a loop refuses it."""
+        return replace(self, exchange=Exchange.RESCALE, key=None)
 
     def broadcast(self) -> Stream:
         """The same stream, sent to every subtask."""
@@ -267,6 +282,15 @@ class Stream:
         """A sink whose result is the last value of each key; records are pairs."""
         self._operator(Operator(name, self.scope, 1, ((to_dict, None),), is_sink=True))
 
+    def promote(self, name: str, parallelism: int = 0) -> None:
+        """Stores the stream as the cluster partition `name`, which outlives the job: a later job of the session reads it by
+        `Job.cluster_source`. By default it has as many subtasks as what makes the stream.
+
+        Raises `JobError` inside a loop.
+        """
+        parallelism = parallelism or max(self.job.operators[maker].parallelism for maker in self._all_makers())
+        self.blocking()._operator(Operator(name, self.scope, parallelism, ((forward, None),), promotes=name))
+
     # --- loops
 
     def iterate(
@@ -274,11 +298,13 @@ class Stream:
     ) -> Stream:
         """The output of a loop: `function` makes feedback and output, a pair, from the stream at the head of the loop.
 
-        The head is an operator named by the loop in small letters; `input_policy` decides which input it reads first.
+        The head is an operator named by the loop in small letters, with ``_head`` if another operator has that name;
+        `input_policy` decides which input it reads first.
         Raises `JobError` if there is no such pair, or one of its streams is not of the loop.
         """
         scope = self._loop(loop)
-        head = Operator(loop.lower(), scope, parallelism, ((forward, None),), input_policy=input_policy)
+        inputs = ((forward, None),)
+        head = Operator(loop.lower(), scope, parallelism, inputs, input_policy=input_policy, is_named_by_loop=True)
         entry = replace(self._operator(head), scope=scope)
         return self._closed(head, function(entry), 0)
 
@@ -322,13 +348,13 @@ class Stream:
     def _operator(self, operator: Operator) -> Stream:
         self.job.add(operator)
         self._read_by(operator.name)
-        return Stream(self.job, operator.scope, ((operator.name, ()),))
+        return Stream(self.job, operator.scope, ((operator, ()),))
 
     def _read_by(self, target: str, *, side: int = 0, feedback: bool = False) -> None:
         """Makes an operator read the stream, at one of its inputs."""
         for maker, transforms in self.origins:
             pipes = [Pipe(transforms, side)]
-            edge = Edge(maker, target, self.scope, self.exchange, self.key, pipes, feedback, self.exchange_type)
+            edge = Edge(maker.name, target, self.scope, self.exchange, self.key, pipes, feedback, self.exchange_type)
             self.job.connect(edge)
 
     def _expect_same_scope(self, operation: str, other: Stream) -> None:

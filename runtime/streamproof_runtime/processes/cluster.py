@@ -15,21 +15,22 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from streamproof_runtime.errors import ProcessLost, RuntimeFailure
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
+from streamproof_runtime.jobmaster.master_host import OFFLOAD
 from streamproof_runtime.jobs.input_policies import ANY
 from streamproof_runtime.live import Board, Watch
 from streamproof_runtime.processes.checkpoint_files import checkpoint_files
 from streamproof_runtime.processes.kills import Kill
 from streamproof_runtime.processes.links import SECRET, listening
-from streamproof_runtime.processes.process import ALIVE, BEAT, BEATS, BROKEN, DEFECTIVE, DISMISSED
+from streamproof_runtime.processes.process import ALIVE, BEAT, BEATS, BROKEN, DEFECTIVE, DISMISSED, SILENT, STOP
 from streamproof_runtime.processes.wire import Frames, frame
 from streamproof_runtime.slots.slot_events import RM
-from streamproof_runtime.subtasks.buffers import RECORDS
+from streamproof_runtime.subtasks.buffers import BYTES, RECORDS
 from streamproof_runtime.subtasks.flow import BUFFERS
 
 DEATHS = 20
@@ -67,15 +68,29 @@ class Settings:
     """Largest number of records in a buffer."""
     buffer_timeout: float | None = None
     """Milliseconds; None: no record waits."""
+    buffer_size: int = BYTES
+    """Bytes of a buffer."""
+    sender_buffers: int | None = None
+    """Buffers of a subtask for what it sends; None: as many as it needs."""
     eager: bool = False
     """Whether regions are scheduled with their producers."""
     input_policy: str = ANY
     """The input policy of loops that have none of their own."""
     checkpoint_interval: int = 0
     """Nanoseconds between two checkpoints; 0: there are none."""
+    unaligned: bool = False
+    """Whether the barriers of checkpoints overtake buffers."""
     idle: int = 0
     """Nanoseconds after which an idle TaskExecutor is released; 0: none is."""
+    resources: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """What the slots of TaskExecutors have."""
+    offload: int = OFFLOAD
+    """Bytes from which the descriptor of a deployment is a blob."""
     log_folder: Path | None = None
+    session: Sequence[tuple[str, Sequence[str]]] = ()
+    """The name of each job of a session, and the cluster partitions that no later one reads; empty: there is one job."""
+    stop_after: float | None = None
+    """Seconds after the start of the job, after which unbounded sources are stopped."""
     seconds: float = LIFE
     live: bool = False
     """Whether the processes report samples for a live view."""
@@ -142,6 +157,10 @@ class Cluster:
         """How the last process ended that was not meant to."""
         self._due: list[tuple[float, Kill]] = []
         self._over: list[Any] | None = None
+        self._job, self._results, self._promoted = 0, dict[str, Any](), dict[str, int]()
+        """The number of the present job of a session, and results and cluster partitions of those before it."""
+        self._ends_job = False
+        """Whether its JobMaster is about to end, and another one follows for the next job."""
         self._seen: list[str] = []
         self._decided = self._first_attempt = 0
         """Restarts that the JobMaster has decided, and its first attempt, which is later than those of lost ones."""
@@ -151,6 +170,10 @@ class Cluster:
         """Completed checkpoints, for all JobMasters."""
         self._beaten = self._began
         """When signs of life were counted last."""
+        self._stop_at = float("inf")
+        self.is_stopping = False
+        """Whether unbounded sources are to end. A signal handler may set it."""
+        self._has_stopped = False
 
     def run(self) -> ClusterOutcome:
         """Runs the job. Raises `RuntimeFailure`, and `ProcessLost` if a process has ended too often."""
@@ -173,8 +196,11 @@ class Cluster:
                 for name in (JOBMASTER, RM, *settings.names):
                     self._start(name, 0, listeners)
                 while self._over is None and time.monotonic() < end:
-                    self._look(min([end, self._beaten + settings.beat, *(when for when, _ in self._due)]), listeners)
+                    due = [when for when, _ in self._due]
+                    self._look(min([end, self._stop_at, self._beaten + settings.beat, *due]), listeners)
                     self._count_signs()
+                    if time.monotonic() >= self._stop_at or self.is_stopping:
+                        self._stop()
             return self._outcome()
         finally:
             self._end()
@@ -199,18 +225,25 @@ class Cluster:
             "manager_port": listeners[RM].getsockname()[1],
             "listener": None if listener is None else listener.fileno(),
             "first_attempt": self._first_attempt,
+            "job_number": self._job,
+            "cluster": self._promoted,
             "names": self.settings.names,
             "slots": self.settings.slots,
             "buffers": self.settings.buffers,
             "records": self.settings.records,
             "buffer_timeout": self.settings.buffer_timeout,
+            "buffer_size": self.settings.buffer_size,
+            "sender_buffers": self.settings.sender_buffers,
+            "offload": self.settings.offload,
             "restarts": self.settings.restarts,
             "variant": self.settings.variant,
             "eager": self.settings.eager,
             "input_policy": self.settings.input_policy,
             "checkpoint_interval": self.settings.checkpoint_interval,
+            "unaligned": self.settings.unaligned,
             "checkpoint_files": files,
             "idle": self.settings.idle,
+            "resources": {name: dict(profile) for name, profile in self.settings.resources.items()},
             "log": None if folder is None else str(folder.absolute() / f"{file}.ndjson"),
             "live": self.settings.live,
             "beat": self.settings.beat,
@@ -233,6 +266,23 @@ class Cluster:
         with suppress(BrokenPipeError):
             process.stdin.write(frame(settings))
             process.stdin.flush()
+        if name == JOBMASTER and self._has_stopped:
+            self._command_stop()
+
+    def _stop(self) -> None:
+        """Unbounded sources end; once, but for a JobMaster that replaces another one."""
+        self._stop_at, self.is_stopping = float("inf"), True
+        if not self._has_stopped:
+            self._has_stopped = True
+            self._tell("the sources stop")
+            self._command_stop()
+
+    def _command_stop(self) -> None:
+        pipe = self._children[JOBMASTER].process.stdin
+        assert pipe is not None
+        with suppress(OSError):
+            pipe.write(frame([STOP]))
+            pipe.flush()
 
     def _look(self, until: float, listeners: Listeners) -> None:
         """Waits for the next thing that happens."""
@@ -294,7 +344,13 @@ class Cluster:
             self._children[name].error = parts[0]
             return
         if kind == "over":
-            self._over = parts
+            self._end_job(parts)
+            return
+        if kind == SILENT:
+            child = self._children[parts[0]]
+            if child.incarnation == parts[1]:
+                child.error = f"after {BEATS * self.settings.beat:g} s without an answer"
+                child.process.kill()
             return
         if kind == "provide":
             if parts[0] in self._dismissed:
@@ -307,12 +363,34 @@ class Cluster:
         self._decided = attempt
         if event == "started" and "started" not in self._seen:
             now = time.monotonic()
+            if self.settings.stop_after is not None:
+                self._stop_at = now + self.settings.stop_after
             self._due = sorted(
                 ((now + k.seconds, k) for k in self.kills if k.seconds is not None), key=lambda due: due[0]
             )
         self._seen.append(event)
         if event not in ROUTINE:
             self._tell(f"attempt {attempt}: {event}{': ' if about else ''}{about}")
+
+    def _end_job(self, over: list[Any]) -> None:
+        """The job is over, and with it the run, unless another one of the session follows."""
+        session, is_finished = self.settings.session, over[0]
+        if session:
+            job, released = session[self._job]
+            self._results[job] = over[2]
+            over[2] = self._results
+            pipe = self._children[RM].process.stdin
+            if is_finished and released and pipe is not None:
+                with suppress(OSError):
+                    pipe.write(frame([*released]))
+                    pipe.flush()
+        if not is_finished or self._job + 1 >= len(session):
+            self._over = over
+            return
+        self._tell(f"job {session[self._job][0]} has finished")
+        self._promoted |= over[5]
+        self._job += 1
+        self._ends_job = True
 
     def _died(self, name: str, child: _Child, listeners: Listeners) -> None:
         code = child.process.wait()
@@ -321,6 +399,11 @@ class Cluster:
         if code == DISMISSED:
             self._tell(f"{name} is released")
             self._dismissed[name] = child.incarnation + 1
+            return
+        if name == JOBMASTER and self._ends_job:
+            self._ends_job = False
+            self._first_attempt, self._decided = self._first_attempt + self._decided + 1, 0
+            self._start(name, child.incarnation + 1, listeners)
             return
         how = child.ending()
         if not self._was_asked(name, child) and not any(
@@ -380,7 +463,7 @@ class Cluster:
         if self._over is None:
             reason = f"no end after {self.settings.seconds:g} s"
             return ClusterOutcome(False, reason, {}, self._seen.count("deployed"), 0, 0, 0, 0, unfinished=True)
-        finished, errors, results, attempts, stopped = self._over
+        finished, errors, results, attempts, stopped, _ = self._over
         counts = [[0] * 4, *stopped.values()]
         lost, longest, feedback, memory = zip(*counts, strict=True)
         reason = "" if finished else errors[-1] if errors else "the job has failed"

@@ -22,6 +22,9 @@ from streamproof_runtime.processes.wire import Frames, frame
 HOST = "127.0.0.1"
 SECRET = NONCE = PROOF = 32
 """Sizes in bytes."""
+PULSE = "pulse"
+"""What a TaskExecutor sends by a connection of its own while user functions keep its other ones waiting. It begins with
+``[PULSE, name, incarnation]``."""
 PATIENCE = 10.0
 """Seconds for the proof of a peer that connects."""
 PAUSE = 0.1
@@ -169,6 +172,23 @@ async def _opened(port: int, secret: bytes, hello: bytes) -> socket.socket:
         made.close()
         raise
     return made
+
+
+def send_pulses(port: int, secret: bytes, name: str, incarnation: int, every: float) -> None:
+    """Tells a process of the job, every so many seconds, that this one is there: in a thread beside user functions."""
+    hello = frame([PULSE, name, incarnation])
+    asyncio.run_coroutine_threadsafe(_pulses(port, secret, hello, every), _doorkeeper())
+
+
+async def _pulses(port: int, secret: bytes, hello: bytes, every: float) -> None:
+    while True:
+        with suppress(OSError):
+            made = await _opened(port, secret, hello)
+            with made:
+                while True:
+                    await asyncio.get_running_loop().sock_sendall(made, frame([PULSE]))
+                    await asyncio.sleep(every)
+        await asyncio.sleep(every)
 
 
 async def _proved(found: socket.socket, secret: bytes) -> bool:

@@ -22,10 +22,14 @@ from streamproof_runtime.processes.wire import Frames, frame
 
 ORPHANED, BROKEN, DISMISSED, FORKED = 3, 4, 5, 6
 """Exit codes: the parent has ended; a problem that was reported; a TaskExecutor was released; a copy by `os.fork`."""
+STOP = "stop"
+"""A command to the JobMaster: unbounded sources end."""
 ALIVE = "alive"
 """A report that says that the process does not stand still."""
 DEFECTIVE = "defective"
 """A report of the error that ends the process."""
+SILENT = "silent"
+"""A report of the JobMaster: a TaskExecutor, with its incarnation, does not answer."""
 BEAT, BEATS = 1.0, 30
 """Seconds between two heartbeats or signs of life, and how many may be missing."""
 _PR_SET_PDEATHSIG = 1
@@ -54,8 +58,30 @@ class Parent:
         self.configuration: Mapping[str, Any] = values[0]
         _end_with(self.configuration["parent"])
         self._reporting = threading.Lock()
-        threading.Thread(target=_watch, args=(pipe,), name="parent", daemon=True).start()
+        self._commands: list[Any] = values[1:]
+        self._handle: Callable[[Any], object] | None = None
+        self._commanding = threading.Lock()
+        threading.Thread(target=self._watch, args=(pipe, frames), name="parent", daemon=True).start()
         threading.Thread(target=self._beat, name="alive", daemon=True).start()
+
+    def _watch(self, pipe: int, frames: Frames) -> None:
+        """Receives commands; ends the process at the end of the pipe."""
+        while data := os.read(pipe, 1 << 16):
+            for value in frames.feed(data):
+                with self._commanding:
+                    self._commands.append(value)
+                    self._pass_on()
+        os._exit(ORPHANED)
+
+    def commanded(self, handle: Callable[[Any], object]) -> None:
+        """`handle` is called with each command of the parent, in a thread of its own."""
+        with self._commanding:
+            self._handle = handle
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        while self._handle is not None and self._commands:
+            self._handle(self._commands.pop(0))
 
     def _beat(self) -> None:
         while True:
@@ -88,10 +114,3 @@ def _end_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(ORPHANED)
-
-
-def _watch(pipe: int) -> None:
-    """Ends the process at the end of the pipe."""
-    while os.read(pipe, 1):
-        pass
-    os._exit(ORPHANED)

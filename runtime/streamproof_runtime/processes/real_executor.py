@@ -8,7 +8,7 @@ import random
 import resource
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,21 @@ from typing import Any
 from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.jobmaster.regions import regions
+from streamproof_runtime.jobmaster.regions import regions_of_session
 from streamproof_runtime.jobs.api import Job
-from streamproof_runtime.jobs.graph import ExecutionGraph
+from streamproof_runtime.jobs.graph import graphs
 from streamproof_runtime.live import executor_sample
 from streamproof_runtime.messages import Message
 from streamproof_runtime.processes.file_partitions import FilePartitions
-from streamproof_runtime.processes.links import Link, connect, listening, serve
+from streamproof_runtime.processes.links import Link, connect, listening, send_pulses, serve
 from streamproof_runtime.processes.process import BEATS, DISMISSED, FORKED, Parent
 from streamproof_runtime.processes.wire import frame, message_frame
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, slot_trace
-from streamproof_runtime.subtasks.flow import FLOATING
-from streamproof_runtime.subtasks.subtask import Clock, Subtask, TaskPlan
+from streamproof_runtime.subtasks.items import Clock
+from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
-from streamproof_runtime.variants.all_variants import flow_rules, ledger_type, slot_rules, subtask_type
+from streamproof_runtime.taskexecutor.executor_host import ExecutorSettings
+from streamproof_runtime.variants.all_variants import blob_cache, flow_rules, ledger_type, slot_rules, subtask_type
 from streamproof_runtime.variants.loop_variants import loop_rules
 
 PEERS, STOP, STOPPED = "peers", "stop", "stopped"
@@ -123,27 +124,34 @@ class Outgoing:
 class RealExecutor:
     """The host of a `TaskExecutor`."""
 
-    def __init__(self, job: Job, parent: Parent) -> None:
+    def __init__(self, jobs: Sequence[Job], parent: Parent) -> None:
         settings = parent.configuration
-        self.parent, self.job, self._process = parent, job, os.getpid()
+        self.parent, self.job, self._process = parent, jobs[0], os.getpid()
         self.name, self.incarnation = settings["name"], settings["incarnation"]
         self._secret, self._port = settings["secret"], settings["port"]
         self._type = subtask_type(settings["variant"])
         self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
         self._events, self._kill_after = 0, settings["kill_after"]
         self._records, self._timeout = settings["records"], settings["buffer_timeout"]
-        self._graph = ExecutionGraph(job)
+        self._graph = graphs(jobs)
         self._manager_port = settings["manager_port"]
-        self._slot_trace = slot_trace(job.name)
+        self._slot_trace = slot_trace(self.job.name)
         self.slot_events = SlotEvents(self.name, self.incarnation, self._record)
-        self.machine = TaskExecutor(
-            *(self.name, settings["slots"], regions(job), self),
-            *(FilePartitions(), self.incarnation, settings["buffers"]),
-            *(FLOATING, flow_rules(settings["variant"])),
-            loop_rules(settings["variant"], settings["input_policy"]),
-            ledger_type(settings["variant"]),
-            *(SLOT_TIMEOUT, slot_rules(settings["variant"])),
+        variant = settings["variant"]
+        own = ExecutorSettings(
+            settings["buffers"],
+            flow=flow_rules(variant),
+            loops=loop_rules(variant, settings["input_policy"]),
+            ledger=ledger_type(variant),
+            slot_timeout=SLOT_TIMEOUT,
+            slot_rules=slot_rules(variant),
+            unaligned=settings["unaligned"],
+            buffer_size=settings["buffer_size"],
+            sender_buffers=settings["sender_buffers"],
+            blobs=blob_cache(variant),
         )
+        parts = [region for of in regions_of_session(jobs) for region in of]
+        self.machine = TaskExecutor(self.name, settings["slots"], parts, self, FilePartitions(), self.incarnation, own)
         self._ready: deque[Subtask] = deque()
         self._queued: set[str] = set()
         self._wake = asyncio.Event()
@@ -163,6 +171,8 @@ class RealExecutor:
         self._open_manager()
         self.machine.start()
         self._beat()
+        for port in (self._port, self._manager_port):
+            send_pulses(port, self._secret, self.name, self.incarnation, self.parent.configuration["beat"])
         self.parent.sampled(lambda: executor_sample(self.machine))
         steps = asyncio.create_task(self._steps())
         steps.add_done_callback(lambda task: task.cancelled() or task.result())
@@ -223,7 +233,6 @@ class RealExecutor:
 
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records its events in the trace of an attempt."""
-        trace = self.job.name + trace
 
         def log(process: str, event: str, args: Mapping[str, Any], state: Mapping[str, Any], clock: Clock) -> None:
             if self._log is not None:
@@ -233,7 +242,7 @@ class RealExecutor:
                 self._flush()
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        made = self._type(plan, log, _chosen, self._records, self._timeout)
+        made = self._type(plan, log, _chosen, self._records, self._timeout, self.machine.settings.buffer_size)
         made.is_recorded = self._log is not None
         return made
 
@@ -294,7 +303,7 @@ class RealExecutor:
             self._log.keep((self._slot_trace, process, event, args, state, {}))
 
     def _open_control(self) -> None:
-        hello = [self.name, self.incarnation, self._own_port, str(self._graph)]
+        hello = [self.name, self.incarnation, self._own_port, self._graph]
         handlers = self._of_jobmaster, self._control_lost, self._flush
         self._control = Outgoing(self._port, self._secret, hello, *handlers)
 
@@ -354,7 +363,7 @@ class RealExecutor:
     async def _accepted(self, link: Link, hello: Any) -> None:
         """A TaskExecutor has connected, to send."""
         name, incarnation = hello
-        ready = partial(self._has_buffers, name) if self.machine.flow.stops_reading else None
+        ready = partial(self._has_buffers, name) if self.machine.settings.flow.stops_reading else None
         await link.each(lambda value: self.machine.on_message(name, tuple(value)), ready)
         if self._addresses.get(name, (0, incarnation))[1] == incarnation:
             self.machine.on_lost(name)

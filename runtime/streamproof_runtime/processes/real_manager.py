@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,9 @@ from streamproof_runtime import messages as m
 from streamproof_runtime.event_log import EventWriter
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobs.api import Job
+from streamproof_runtime.jobs.operators import cluster_dataset
 from streamproof_runtime.live import manager_sample
-from streamproof_runtime.processes.links import Link, serve
+from streamproof_runtime.processes.links import PULSE, Link, serve
 from streamproof_runtime.processes.process import Parent
 from streamproof_runtime.processes.real_executor import STOP
 from streamproof_runtime.processes.real_jobmaster import PATIENCE_FOR_EXECUTORS, heartbeats
@@ -33,13 +34,13 @@ PATIENCE = 2.0
 class RealManager:
     """The host of a `ResourceManager`."""
 
-    def __init__(self, job: Job, parent: Parent) -> None:
+    def __init__(self, jobs: Sequence[Job], parent: Parent) -> None:
         settings = parent.configuration
         self.parent = parent
         self._secret, self._names = settings["secret"], settings["names"]
         self._listener = socket.socket(fileno=settings["listener"])
         self._log = EventWriter(Path(settings["log"])) if settings["log"] else None
-        self._trace, self._events, self._kill_after = slot_trace(job.name), 0, settings["kill_after"]
+        self._trace, self._events, self._kill_after = slot_trace(jobs[0].name), 0, settings["kill_after"]
         incarnation = settings["incarnation"]
         self.slot_events = SlotEvents(RM, incarnation, self._record)
         interval, timeout = heartbeats(settings["beat"])
@@ -50,6 +51,7 @@ class RealManager:
             patience=PATIENCE_FOR_EXECUTORS,
             idle=settings["idle"],
             names=tuple(self._names),
+            resources=settings["resources"],
             asks=asks(settings["variant"]),
         )
         rules = slot_rules(settings["variant"])
@@ -61,10 +63,17 @@ class RealManager:
         """Works until the JobMaster says that the job is over, and the TaskExecutors have left."""
         await serve(self._listener, self._secret, self._accepted)
         self.machine.start()
+        loop = asyncio.get_running_loop()
+        self.parent.commanded(lambda names: loop.call_soon_threadsafe(self._released, names))
         self.parent.sampled(lambda: manager_sample(self.machine))
         await self._over.wait()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._left.wait(), PATIENCE)
+
+    def _released(self, names: list[str]) -> None:
+        """The only command: these cluster partitions are not needed any more."""
+        for name in names:
+            self.machine.release(cluster_dataset(name))
 
     # --- for the machine
 
@@ -102,6 +111,9 @@ class RealManager:
     # --- for the connections
 
     async def _accepted(self, link: Link, hello: Any) -> None:
+        if hello[0] == PULSE:
+            await link.each(lambda _: self.machine.on_pulse(*hello[1:]))
+            return
         name = hello[0]
         if name not in (JOBMASTER, *self._names):
             return

@@ -17,7 +17,7 @@ from streamproof_runtime.jobs.records import FORM, FORMS, other_type
 from streamproof_runtime.jobs.scopes import Scope
 from streamproof_runtime.messages import DATA, Message
 from streamproof_runtime.subtasks.batons import Baton
-from streamproof_runtime.subtasks.subtask import RECORD
+from streamproof_runtime.subtasks.items import RECORD
 
 try:
     import msgpack

@@ -31,10 +31,10 @@ def main() -> None:
     """Runs the JobMaster, the ResourceManager or a TaskExecutor until the job is over."""
     parent = Parent()
     try:
-        job = JobFile(Path(parent.configuration["job"])).job()
+        jobs = JobFile(Path(parent.configuration["job"])).jobs()
         role = ROLES[parent.configuration["role"]]
         with rare_collections():
-            asyncio.run(_run(parent, role(job, parent).run()))
+            asyncio.run(_run(parent, role(jobs, parent).run()))
     except RuntimeFailure as error:
         parent.broken(f"{parent.configuration['name']}: {error}")
     except OSError as error:

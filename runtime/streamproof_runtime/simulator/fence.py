@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from streamproof_runtime.errors import OutsideSimulation
@@ -39,6 +40,7 @@ def _audit(event: str, _args: tuple[Any, ...]) -> None:
         raise OutsideSimulation(f"{event} in a simulated run")
 
 
+@lru_cache(maxsize=256)
 def _refuse(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def refused(*args: Any, **named: Any) -> Any:
         if _fenced[0] != threading.get_ident():

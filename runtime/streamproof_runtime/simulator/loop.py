@@ -35,7 +35,7 @@ class EventLoop:
         self.last_step = 0
         """The time of the last step."""
         self.ready: list[Stepper] = []
-        self._choose = choose
+        self.choose = choose
         self._timers: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._order = 0
 
@@ -65,7 +65,7 @@ class EventLoop:
 
     def run(self, until: Callable[[], bool], limit: int) -> bool:
         """Runs until the condition is true after a timer; False if nothing is left, or after `limit` steps and timers."""
-        timers, ready, choose, pop = self._timers, self.ready, self._choose, heapq.heappop
+        timers, ready, choose, pop = self._timers, self.ready, self.choose, heapq.heappop
         while self.steps < limit:
             self.steps += 1
             if timers and (not ready or timers[0][0] <= self.now):

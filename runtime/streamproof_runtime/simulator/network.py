@@ -42,16 +42,20 @@ class Network:
         self.held_until: dict[frozenset[str], int] = {}
         """Partitions: no message of the pair arrives before this time."""
         self._last: dict[tuple[str, str], int] = {}
+        self._pairs: dict[tuple[str, str], frozenset[str]] = {}
         self._epoch: dict[frozenset[str], int] = {}
         self._seen: dict[tuple[str, str], int] = {}
 
     def send(self, source: str, target: str, message: Any) -> None:
         """Sends a message; it is lost if the connection is lost before it arrives."""
-        pair = frozenset((source, target))
+        ends = source, target
+        pair = self._pairs.get(ends)
+        if pair is None:
+            pair = self._pairs[ends] = frozenset(ends)
         delay = (DELAY + self._choose(SPREAD) * self.unit) * self.slow.get(pair, 1)
-        time = max(self.loop.now + delay, self._last.get((source, target), 0), self.held_until.get(pair, 0))
-        self._last[source, target] = time
-        self.loop.call_at(time, self._deliver, source, target, self._seen.get((source, target), 0), message)
+        time = max(self.loop.now + delay, self._last.get(ends, 0), self.held_until.get(pair, 0))
+        self._last[ends] = time
+        self.loop.call_at(time, self._deliver, pair, target, source, self._seen.get(ends, 0), message)
 
     def disconnect(self, one: str, other: str) -> None:
         """The connection between two nodes is lost; each learns of it after a delay of its own."""
@@ -59,7 +63,7 @@ class Network:
         self._epoch[pair] = self._epoch.get(pair, 0) + 1
         for node, peer in ((one, other), (other, one)):
             time = self.loop.now + DELAY + self._choose(SPREAD) * self.unit
-            self.loop.call_at(max(time, self.held_until.get(pair, 0)), self._notify, node, peer)
+            self.loop.call_at(max(time, self.held_until.get(pair, 0)), self._notify, pair, node, peer)
 
     def restarted(self, node: str) -> None:
         """A node has lost everything, its connections included; its peers learn of that."""
@@ -68,16 +72,15 @@ class Network:
                 pair = frozenset((node, peer))
                 self._epoch[pair] = self._epoch.get(pair, 0) + 1
                 self._seen[node, peer] = self._epoch[pair]
-                self.loop.call_later(DELAY + self._choose(SPREAD) * self.unit, self._notify, peer, node)
+                self.loop.call_later(DELAY + self._choose(SPREAD) * self.unit, self._notify, pair, peer, node)
 
-    def _deliver(self, source: str, target: str, epoch: int, message: Any) -> None:
-        pair = frozenset((source, target))
+    def _deliver(self, pair: frozenset[str], node: str, peer: str, epoch: int, message: Any) -> None:
         if epoch == self._epoch.get(pair, 0):
-            self._notify(target, source)
-            self.nodes[target].receive(source, message)
+            self._notify(pair, node, peer)
+            self.nodes[node].receive(peer, message)
 
-    def _notify(self, node: str, peer: str) -> None:
-        epoch = self._epoch.get(frozenset((node, peer)), 0)
+    def _notify(self, pair: frozenset[str], node: str, peer: str) -> None:
+        epoch = self._epoch.get(pair, 0)
         if self._seen.get((node, peer), 0) < epoch:
             self._seen[node, peer] = epoch
             self.nodes[node].connection_lost(peer)

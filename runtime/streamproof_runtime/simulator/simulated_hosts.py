@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 from streamproof_runtime.durations import MILLISECOND
 from streamproof_runtime.jobmaster.checkpoint_store import CheckpointStore, MemoryCheckpoints
+from streamproof_runtime.jobmaster.failure_budgets import FailureBudget
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
 from streamproof_runtime.jobmaster.jobmaster import JobMaster, job_trace
 from streamproof_runtime.jobmaster.master_host import Timing
@@ -20,12 +22,12 @@ from streamproof_runtime.simulator.network import Network
 from streamproof_runtime.slots.resource_manager import ManagerTiming, ResourceManager
 from streamproof_runtime.slots.slot_events import POOL, RM, SlotEvents
 from streamproof_runtime.slots.slot_rules import SlotRules
-from streamproof_runtime.subtasks.flow import FlowRules
-from streamproof_runtime.subtasks.loop_heads import LoopRules
-from streamproof_runtime.subtasks.subtask import Clock, Subtask, TaskPlan
+from streamproof_runtime.subtasks.items import Clock
+from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
-from streamproof_runtime.taskexecutor.ledger import Ledger
+from streamproof_runtime.taskexecutor.executor_host import ExecutorSettings
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
+from streamproof_runtime.taskexecutor.region_executor import RegionExecutor
 
 
 class SimulatedWorld(Protocol):
@@ -35,21 +37,18 @@ class SimulatedWorld(Protocol):
     regions: tuple[Region, ...]
     slots: int
     room: int
-    buffers: int
-    floating: int
-    flow: FlowRules | None
-    loops: LoopRules | None
-    ledger: type[Ledger]
+    executor_settings: ExecutorSettings
     slot_rules: SlotRules
     loop: EventLoop
     network: Network
     choose: Callable[[int], int]
+    is_stopped: bool
 
     def send(self, source: str, target: str, message: Message) -> None:
         """By the network."""
 
-    def create(self, plan: TaskPlan, ending: str) -> Subtask:
-        """A subtask that records its events in the trace with this ending."""
+    def create(self, plan: TaskPlan, trace: str) -> Subtask:
+        """A subtask that records its events in this trace."""
 
     def provide(self, name: str) -> None:
         """Starts a TaskExecutor that was released."""
@@ -72,17 +71,17 @@ class SimulatedWorld(Protocol):
 class Runner:
     """A subtask that the loop schedules."""
 
-    __slots__ = ("at", "host", "subtask")
+    __slots__ = ("at", "loop", "part", "subtask")
 
-    def __init__(self, host: SimulatedExecutor, subtask: Subtask) -> None:
-        self.host, self.subtask, self.at = host, subtask, -1
+    def __init__(self, loop: EventLoop, subtask: Subtask, part: RegionExecutor) -> None:
+        self.loop, self.subtask, self.part, self.at = loop, subtask, part, -1
 
     def step(self) -> None:
         """One action, or none if there is none any more."""
-        host = self.host
-        host.executor.step(self.subtask, host.world.choose)
-        if self.at >= 0 and not host.executor.can_step(self.subtask):
-            host.world.loop.sleep(self)
+        subtask, part, loop = self.subtask, self.part, self.loop
+        part.step(subtask, loop.choose)
+        if self.at >= 0 and not part.enabled(subtask):
+            loop.sleep(self)
 
 
 class SimulatedExecutor:
@@ -103,10 +102,8 @@ class SimulatedExecutor:
     def _new(self) -> TaskExecutor:
         world = self.world
         self.slot_events = SlotEvents(self.name, self.incarnation, world.log_slots)
-        memory = world.buffers, world.floating, world.flow, world.loops, world.ledger
         return TaskExecutor(
-            *(self.name, world.slots, world.regions, self, self.partitions, self.incarnation, *memory),
-            slot_rules=world.slot_rules,
+            self.name, world.slots, world.regions, self, self.partitions, self.incarnation, world.executor_settings
         )
 
     def receive(self, peer: str, message: Message | None) -> None:
@@ -144,7 +141,7 @@ class SimulatedExecutor:
     def create(self, plan: TaskPlan, trace: str) -> Subtask:
         """A subtask that records its events under the name of the attempt."""
         subtask = self.world.create(plan, trace)
-        self.runners[plan.name] = Runner(self, subtask)
+        self.runners[plan.name] = Runner(self.world.loop, subtask, self.executor.part_of(plan.name))
         return subtask
 
     def flush_later(self, subtask: Subtask, delay: float) -> None:
@@ -175,7 +172,7 @@ class SimulatedExecutor:
     def woken(self, subtask: Subtask) -> None:
         """Schedules the subtask if it can do something."""
         runner = self.runners[subtask.name]
-        if runner.at < 0 and self.is_alive and not self.is_paused and self.executor.can_step(subtask):
+        if runner.at < 0 and self.is_alive and not self.is_paused and runner.part.enabled(subtask):
             self.world.loop.wake(runner)
 
     def stopped(self, subtasks: Iterable[Subtask]) -> None:
@@ -267,6 +264,8 @@ class ReplacedProcess:
         """Both ends learn of it."""
         self.world.network.disconnect(self.name, target)
 
+    give_up = close
+
     def call_later(self, delay: int, timer: str, number: int) -> None:
         """By the loop."""
         self.world.loop.call_later(delay, self._on_timer, self.incarnation, timer, number)
@@ -285,12 +284,29 @@ class SimulatedJobMaster(ReplacedProcess):
     def __init__(self, world: SimulatedWorld, machine: type[JobMaster], timing: Timing) -> None:
         super().__init__(world)
         self._type, self._timing, self.earlier = machine, timing, 0
+
+    def begin(self, job: Job, regions: Sequence[Region]) -> None:
+        """The first job."""
+        self.job, self._regions = job, regions
         self.checkpoint_store: CheckpointStore = MemoryCheckpoints()
-        self.machine = self._new(0)
+        self.machine = self._new(self.earlier)
+
+    def next(self, job: Job, regions: Sequence[Region], cluster: Mapping[str, int]) -> None:
+        """The next job of the session: its JobMaster replaces that of the last one, and knows what was promoted."""
+        self.incarnation += 1
+        self.earlier += self.machine.decided + 1
+        self._timing = replace(
+            self._timing,
+            job=job.name,
+            cluster=dict(cluster),
+            budget=FailureBudget(job.max_failures_per_task, job.max_failures),
+        )
+        self.begin(job, regions)
+        self.machine.start()
 
     def _new(self, first_attempt: int) -> JobMaster:
         self.slot_events = SlotEvents(POOL, self.incarnation, self.world.log_slots)
-        return self._type(self.world.regions, self, self._timing, first_attempt)
+        return self._type(self._regions, self, self._timing, first_attempt)
 
     def replacement(self) -> JobMaster:
         """It begins the job anew, after the attempts of the lost one, from the latest checkpoint."""
@@ -298,10 +314,17 @@ class SimulatedJobMaster(ReplacedProcess):
         self.earlier += lost.decided + 1
         return self._new(lost.first_attempt + lost.decided + 1)
 
+    def restart(self) -> None:
+        """The next one stops the sources, too, if they are to stop."""
+        super().restart()
+        if self.world.is_stopped:
+            self.machine.stop()
+
     def event(self, event: str, args: Mapping[str, Any], trace: str = "") -> None:
         """Into the log."""
-        name = self.world.job.name
-        self.world.log(name + trace if trace else job_trace(name, self.incarnation), JOBMASTER, event, args, {}, {})
+        name = self.job.name
+        own = name + trace if trace else job_trace(name, self.incarnation)
+        self.world.log(own, JOBMASTER, event, args, {}, {})
 
 
 class SimulatedManager(ReplacedProcess):

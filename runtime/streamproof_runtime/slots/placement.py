@@ -18,6 +18,7 @@ from typing import TypeAlias
 from streamproof_runtime.errors import JobError
 from streamproof_runtime.jobmaster.regions import Region
 from streamproof_runtime.jobs.operators import Exchange, Operator, subtask_names
+from streamproof_runtime.slots.resources import Resources, fits, text
 
 Place: TypeAlias = tuple[str, str, str]
 """A slot, its TaskExecutor, and the slot sharing group that uses it, if any."""
@@ -40,15 +41,34 @@ def needed(regions: Sequence[Region]) -> dict[str, int]:
 
 def required(regions: Sequence[Region]) -> int:
     """The slots that a job requires for these regions: what its groups need; or, if it has only one group, a slot for each
-    subtask of the largest region, so that subtasks are spread as far as there are slots."""
+    subtask of the largest region, so that subtasks are spread as far as there are slots, and of an operator in several."""
     if regions and not regions[0].sharing.is_single:
         return sum(needed(regions).values())
-    return max((sum(operator.parallelism for operator in in_slots(region)) for region in regions), default=0)
+    largest = max((sum(operator.parallelism for operator in in_slots(region)) for region in regions), default=0)
+    return max([largest, *(operator.of for region in regions for operator in in_slots(region))])
 
 
-def expect_slots(regions: Sequence[Region], slots: int) -> None:
-    """Raises `JobError` if a region can never run with so many slots."""
+def demands(regions: Sequence[Region]) -> list[tuple[Resources, int]]:
+    """What the slots for these regions must have, and how many of them."""
+    needs = regions[0].sharing.resources if regions else {}
+    return [(needs[group], number) for group, number in needed(regions).items() if group in needs]
+
+
+def expect_slots(
+    regions: Sequence[Region], slots: int, places: Sequence[Place], profiles: Mapping[str, Resources]
+) -> None:
+    """Raises `JobError` if a region can never run with so many slots, `places`, of these profiles."""
     for region in regions:
+        if offered(region, places, profiles) is None and sum(needed([region]).values()) <= slots:
+            for resources, number in demands([region]):
+                there = sum(fits(profiles.get(place[1], {}), resources) for place in places)
+                if there < number:
+                    shown = text(resources)
+                    raise JobError(
+                        f"the job needs {number} slot{'s' * (number > 1)} with {shown}; there are {there}; give more "
+                        f"TaskExecutors these resources, as in --resources tm-1:{shown.replace(', ', ',')}"
+                    )
+            raise JobError("no slots have all resources of the job at once; give more TaskExecutors resources")
         groups = needed([region])
         if sum(groups.values()) > slots:
             whole = f"the job needs {sum(groups.values())} slots; there are {slots}"
@@ -59,19 +79,31 @@ def expect_slots(regions: Sequence[Region], slots: int) -> None:
             )
 
 
-def offered(region: Region, places: Sequence[Place]) -> dict[str, list[Place]] | None:
-    """The slots for each slot sharing group of a region, or nothing if there are too few."""
+def offered(
+    region: Region, places: Sequence[Place], profiles: Mapping[str, Resources] | None = None
+) -> dict[str, list[Place]] | None:
+    """The slots for each slot sharing group of a region, or nothing if there are too few.
+
+    A pipeline beside others has as few as it needs, and those that nobody uses first. `profiles` has what the slots of
+    TaskExecutors have: a group gets what it needs, and leaves the rest to others; without it groups get any slots.
+    """
     groups = needed([region])
+    if region.sharing.is_single and any(operator.part_of for operator in in_slots(region)):
+        places = sorted(places, key=lambda place: bool(place[2]))[: max(groups.values())]
     if region.sharing.is_single:
         return {group: [*places] for group in groups} if max(groups.values()) <= len(places) else None
-    free = [place for place in places if not place[2]]
+    has = profiles or {}
+    free = sorted((place for place in places if not place[2]), key=lambda place: len(has.get(place[1], ())))
     found = {}
-    for group, number in groups.items():
+    needs = region.sharing.resources
+    for group, number in sorted(groups.items(), key=lambda needed: -len(needs.get(needed[0], ()))):
         own = [place for place in places if place[2] == group][:number]
+        usable = [p for p in free if profiles is None or fits(has.get(p[1], {}), needs.get(group, {}))]
         lacking = number - len(own)
-        if lacking > len(free):
+        if lacking > len(usable):
             return None
-        found[group], free = [*own, *free[:lacking]], free[lacking:]
+        found[group] = [*own, *usable[:lacking]]
+        free = [place for place in free if place not in found[group]]
     return found
 
 

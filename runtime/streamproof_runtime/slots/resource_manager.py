@@ -9,12 +9,13 @@ learns of the allocations, and a lost message is repaired.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobmaster.jobmaster import NAME as JOBMASTER
-from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
+from streamproof_runtime.slots.resources import Resources, fits
+from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp, process_name
 from streamproof_runtime.slots.slot_rules import SlotRules
 
 NAME = RM
@@ -36,6 +37,8 @@ class ManagerTiming:
     """After so long without an allocation a TaskExecutor that stores nothing is released; 0: none is."""
     names: tuple[str, ...] = ()
     """The TaskExecutors that can be started again when slots are required."""
+    resources: Mapping[str, Resources] = field(default_factory=dict)
+    """What the slots of TaskExecutors have."""
     asks: bool = True
     """Whether a TaskExecutor that stores partitions is kept."""
 
@@ -66,6 +69,8 @@ class Executor:
     slots: int
     silent: int = 0
     """Heartbeats without answer."""
+    unfelt: int = 0
+    """Heartbeats since its last sign of life of another kind."""
     idle: int = 0
     """Heartbeats without an allocation."""
     dismissed: bool = False
@@ -90,7 +95,15 @@ class ResourceManager:
         self.allocations: dict[str, Allocation] = {}
         self.required = 0
         """Slots that the job requires."""
+        self._demands: list[tuple[Resources, int]] = []
+        """What some of them must have."""
         self._waits = bool(timing.executors)
+        self._cluster: dict[tuple[str, int], dict[int, str]] = {}
+        """The TaskExecutor of each cluster partition that was reported, by dataset and attempt."""
+        self._widths: dict[str, int] = {}
+        """Number of partitions of each dataset."""
+        self._unwanted: set[str] = set()
+        """Datasets that were released, also if they are reported later."""
 
     def start(self) -> None:
         """Starts the heartbeats, and the wait for TaskExecutors."""
@@ -102,7 +115,10 @@ class ResourceManager:
         """A message of the JobMaster, or of a TaskExecutor that has registered."""
         kind, *rest = message
         if peer == JOBMASTER:
-            self._declared(*rest)
+            if kind == m.LOCATE:
+                self._locate(*rest)
+            else:
+                self._declared(*rest)
         elif kind == m.JOIN:
             self._joined(peer, *rest)
         elif peer in self.executors:
@@ -111,11 +127,19 @@ class ResourceManager:
                 self._granted(*rest)
             elif kind == m.AVAILABLE:
                 self._available(*rest)
+            elif kind == m.CLUSTER:
+                self._promoted(peer, rest[0])
             elif kind == m.VACANT:
                 self._dismiss(peer, *rest)
             elif rest:
                 self._reported(peer, "report_received", *rest)
             self.check()
+
+    def on_pulse(self, peer: str, incarnation: int) -> None:
+        """A sign of life of a TaskExecutor, whose answers a user function may keep waiting."""
+        found = self.executors.get(peer)
+        if found is not None and found.process == process_name(peer, incarnation):
+            found.unfelt = 0
 
     def on_lost(self, peer: str) -> None:
         """The connection to a TaskExecutor is lost, and with it its slots; without a JobMaster nothing is required."""
@@ -126,6 +150,9 @@ class ResourceManager:
         elif peer in self.executors:
             for allocation in self._of(peer):
                 del self.allocations[allocation]
+            for found in self._cluster.values():
+                for number in [number for number, at in found.items() if at == peer]:
+                    del found[number]
             self._event("executor_lost", {"executor": self.executors.pop(peer).process})
             self.check()
 
@@ -138,7 +165,9 @@ class ResourceManager:
         for peer in sorted(self.executors):
             executor = self.executors[peer]
             executor.silent += 1
-            if executor.silent * self.timing.heartbeat_interval > self.timing.heartbeat_timeout:
+            executor.unfelt += 1
+            beats = min(executor.silent, executor.unfelt)
+            if beats * self.timing.heartbeat_interval > self.timing.heartbeat_timeout:
                 self.host.close(peer)
                 self.on_lost(peer)
             elif executor.silent == 1:  # the last one was answered: at most one report is on the way
@@ -147,6 +176,35 @@ class ResourceManager:
         if self.timing.idle:
             self.check()
         self.host.call_later(self.timing.heartbeat_interval, "heartbeat", 0)
+
+    # --- cluster partitions
+
+    def _promoted(self, peer: str, partitions: Iterable[tuple[str, int, int, int]]) -> None:
+        """A TaskExecutor has got cluster partitions. Those of earlier attempts are of a JobMaster that was lost."""
+        for dataset, attempt, number, width in partitions:
+            self._cluster.setdefault((dataset, attempt), {})[number] = peer
+            self._widths[dataset] = width
+        newest = {name: max(attempt for of, attempt in self._cluster if of == name) for name, _ in self._cluster}
+        for name, attempt in [*self._cluster]:
+            if attempt < newest[name] or name in self._unwanted:
+                self._discard(name, attempt)
+
+    def _locate(self, dataset: str, attempt: int) -> None:
+        """The JobMaster asks for a cluster partition; the answer is for one that is known as a whole."""
+        found = self._cluster.get((dataset, attempt), {})
+        if found and len(found) == self._widths[dataset]:
+            self.host.send(JOBMASTER, (m.LOCATED, dataset, attempt, [found[number] for number in sorted(found)]))
+
+    def release(self, dataset: str) -> None:
+        """The user releases a cluster partition."""
+        self._unwanted.add(dataset)
+        for name, attempt in [*self._cluster]:
+            if name == dataset:
+                self._discard(name, attempt)
+
+    def _discard(self, dataset: str, attempt: int) -> None:
+        for peer in sorted({*self._cluster.pop((dataset, attempt)).values()}):
+            self.host.send(peer, (m.DISCARD, dataset, attempt))
 
     def _look_at_idle(self, peer: str, executor: Executor) -> None:
         """After the idle time a TaskExecutor is asked whether it stores nothing, and released if so."""
@@ -175,8 +233,8 @@ class ResourceManager:
         while self.required > len(self.allocations) and not self._waits:
             present = {peer: executor for peer, executor in self.executors.items() if not executor.dismissed}
             free = {peer: executor.slots - len(self._of(peer)) for peer, executor in present.items()}
-            peer = max(sorted(free), key=free.__getitem__, default="")
-            if not peer or free[peer] <= 0:
+            peer = self._chosen({peer: number for peer, number in free.items() if number > 0})
+            if not peer:
                 for name in self.timing.names if self.timing.idle else ():
                     self.host.provide(name)
                 return
@@ -186,6 +244,23 @@ class ResourceManager:
             self.allocations[allocation] = Allocation(peer)
             about = {"slot": allocation, "executor": self.executors[peer].process}
             self.host.send(peer, (m.REQUEST, allocation, self._event("allocation_started", about)))
+
+    def _chosen(self, free: Mapping[str, int]) -> str:
+        """The TaskExecutor of the next slot, or nothing: one that has what a slot must have that is lacking; else of those
+        with the fewest resources one with the most free slots."""
+        profiles = self.timing.resources
+        used = [profiles.get(allocation.executor, {}) for allocation in self.allocations.values()]
+        for needed, number in sorted(self._demands, key=lambda demand: -len(demand[0])):
+            for _ in range(number):
+                own = min((profile for profile in used if fits(profile, needed)), key=len, default=None)
+                if own is not None:
+                    used.remove(own)
+                elif usable := [peer for peer in free if fits(profiles.get(peer, {}), needed)]:
+                    return max(sorted(usable), key=lambda peer: (-len(profiles[peer]), free[peer]))
+        special = sum(number for _, number in self._demands) - (len(self.allocations) - len(used))
+        if special >= self.required - len(self.allocations):
+            return ""  # only such slots are lacking, and nobody has them
+        return max(sorted(free), key=lambda peer: (-len(profiles.get(peer, ())), free[peer]), default="")
 
     def _event(self, event: str, args: Mapping[str, Any], received: Stamp | None = None) -> Stamp:
         """Records an event."""
@@ -199,8 +274,8 @@ class ResourceManager:
     def _of(self, peer: str) -> list[str]:
         return [name for name, allocation in self.allocations.items() if allocation.executor == peer]
 
-    def _declared(self, required: int, stamp: Stamp) -> None:
-        self.required = required
+    def _declared(self, required: int, stamp: Stamp, demands: list[tuple[Resources, int]]) -> None:
+        self.required, self._demands = required, demands
         self._event("requirements_received", {"required": required}, stamp)
         self.check()
 

@@ -24,12 +24,17 @@ def slot_trace(job: str) -> str:
     return f"{job}/slots"
 
 
+def process_name(name: str, incarnation: int) -> str:
+    """The name in the log of a process that `incarnation` others were before."""
+    return f"{name}@{incarnation}" if incarnation else name
+
+
 class SlotEvents:
     """The events of one process."""
 
     def __init__(self, name: str, incarnation: int, record: Record) -> None:
         """`incarnation`: how many processes of this name were before."""
-        self.process = f"{name}@{incarnation}" if incarnation else name
+        self.process = process_name(name, incarnation)
         self._record, self._next = record, 0
 
     def __call__(self, event: str, args: Mapping[str, Any], state: State, received: Stamp | None = None) -> Stamp:

@@ -6,13 +6,15 @@ slot is reserved while a region uses it; a free slot that is not required is ret
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobs.co_location import SlotSharing
 from streamproof_runtime.slots.placement import Place
+from streamproof_runtime.slots.resources import Resources
 from streamproof_runtime.slots.slot_events import RM, SlotEvents, Stamp
 from streamproof_runtime.slots.slot_rules import SlotRules
 
@@ -38,27 +40,42 @@ class HeldSlot:
 class SlotPool:
     """The slots of one job."""
 
-    def __init__(self, host: PoolHost, rules: SlotRules, sharing: SlotSharing) -> None:
+    def __init__(
+        self,
+        host: PoolHost,
+        rules: SlotRules,
+        sharing: SlotSharing,
+        profiles: Mapping[str, Resources] = MappingProxyType({}),
+        job: str = "",
+    ) -> None:
+        """For the log: `profiles`: what the slots of TaskExecutors have; `job`: the name of one of a session."""
+        self._about: dict[str, Any] = {"job": job} if job else {}
+        if profiles:
+            self._about["profiles"] = {name: {**profile} for name, profile in profiles.items()}
         self.host, self.rules, self._sharing = host, rules, sharing
         self.required = 0
+        self.demands: list[tuple[Resources, int]] = []
+        """What some of the required slots must have."""
         self.held: dict[str, HeldSlot] = {}
         self._changed: set[str] = set()
         """TaskExecutors for which the list of slots would be a new one."""
         self._listing: set[str] = set()
         """TaskExecutors that have not answered a list yet."""
 
-    def require(self, number: int) -> None:
-        """The job requires this many slots, and those that are reserved. Those that it does not require are returned."""
+    def require(self, number: int, demands: Sequence[tuple[Resources, int]] = ()) -> None:
+        """The job requires this many slots, some of them with resources, and those that are reserved. Those that it does not
+        require are returned."""
         number = max(number, self.reserved)
-        if number != self.required:
-            self.required = number
+        if (number, [*demands]) != (self.required, self.demands):
+            self.required, self.demands = number, [*demands]
             self.declare()
         self._release_idle()
 
     def declare(self) -> None:
         """The ResourceManager learns of the requirement; again, if it is another one."""
-        stamp = self._event("slots_declared", {"required": self.required, **self._sharing.record()})
-        self.host.send(RM, (m.DECLARE, self.required, stamp))
+        stamp = self._event("slots_declared", {"required": self.required, **self._sharing.record(), **self._about})
+        wanted = [[dict(resources), number] for resources, number in self.demands]
+        self.host.send(RM, (m.DECLARE, self.required, stamp, wanted))
 
     @property
     def reserved(self) -> int:

@@ -29,5 +29,7 @@ class SlotRules:
     """The JobMaster rejects the offer of a slot that it does not require."""
     frees_rejected: bool = True
     """A TaskExecutor frees a slot that the JobMaster has rejected."""
+    matches_resources: bool = True
+    """The JobMaster gives a slot sharing group slots with what it needs."""
     frees_returned: bool = True
     """A TaskExecutor frees a slot that the JobMaster has returned."""

@@ -12,7 +12,7 @@ RECORDS = 512
 PIECE = 32
 """Records of a buffer that one step processes: heartbeats are answered between steps."""
 BYTES = 32 * 1024
-"""Size in bytes at which a buffer is full; its last record may exceed it."""
+"""Size of a buffer in bytes. A record that is larger spans several."""
 
 Output = tuple[str, int, list[Any]]
 """A channel, an input of its receiver, and records, one after the other."""

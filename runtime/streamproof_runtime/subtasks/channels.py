@@ -12,8 +12,12 @@ from typing import Any, Protocol
 
 from streamproof_runtime import messages as m
 from streamproof_runtime.jobs.graph import Channel
+from streamproof_runtime.subtasks.buffers import BYTES
 from streamproof_runtime.subtasks.flow import BUFFERS, FLOATING, FlowRules, Gate, Leaving
-from streamproof_runtime.subtasks.subtask import Subtask, kind_of
+from streamproof_runtime.subtasks.items import BARRIER, Item, kind_of
+from streamproof_runtime.subtasks.sender_pools import LARGEST_SHARE
+from streamproof_runtime.subtasks.spanning import is_too_large, parts
+from streamproof_runtime.subtasks.subtask import Subtask
 
 
 class ChannelHost(Protocol):
@@ -46,8 +50,14 @@ class Channels:
         floating: int = FLOATING,
         *,
         bounds_feedback: bool = False,
+        size: int = BYTES,
+        sender_buffers: int | None = None,
     ) -> None:
-        self._host, self._channels, self._rules = host, channels, rules
+        """`exclusive` and `floating`: buffers at a receiver; `size` of a buffer in bytes; `sender_buffers`: those of the
+        pool of a subtask for what it sends, None: as many as it needs."""
+        self._host, self._channels, self._rules, self._size = host, channels, rules, size
+        self.depend_on_connections = rules.stops_reading
+        """Whether a subtask waits for connections, of which nobody says that they are free again."""
         exclusive = exclusive if rules.has_exclusive else 0
         own = host.subtasks
         limited = {n: channel for n, channel in channels.items() if bounds_feedback or not channel.edge.feedback}
@@ -59,13 +69,19 @@ class Channels:
             if inputs := [n for n, c in limited.items() if c.target == task]:
                 self.gates[task] = rules.gate(inputs, exclusive, floating)
                 subtask.note("gate_opened", {"channels": inputs, "exclusive": exclusive, "floating": floating}, {})
+        for task, names in self._outputs_of.items():
+            if sender_buffers is not None and names:
+                pool = rules.pool(names, sender_buffers)
+                self.outputs.pools |= dict.fromkeys(names, pool)
+                about = {"channels": names, "buffers": sender_buffers, "largest": LARGEST_SHARE}
+                own[task].note("pool_opened", about, {"sizes": pool.sizes})
         self._leaving: deque[Leaving] = deque()
         self._is_carrying = False
 
     def is_blocked(self, subtask: Subtask) -> bool:
         """Whether an output of a subtask waits for credit."""
         outputs = self._outputs_of[subtask.name]
-        if self._rules.stops_reading and any(self._host.is_congested(self._channels[c].target) for c in outputs):
+        if self.depend_on_connections and any(self._host.is_congested(self._channels[c].target) for c in outputs):
             return True
         return self.outputs.is_blocked(outputs)
 
@@ -78,17 +94,46 @@ class Channels:
     def sent(self, subtask: Subtask) -> None:
         """A subtask has made items: they leave, or wait for credit."""
         items, subtask.sent = subtask.sent, []
-        limited = self.outputs.credit
-        produced = _counts([channel for channel, _ in items if channel in limited])
-        leaving = self.outputs.offer(items)
-        if produced:
-            sent = _counts([channel for channel, _, _ in leaving if channel in limited])
-            subtask.note("buffers_sent", {"produced": produced, "sent": sent}, self._output_state(produced))
+        barriers = [(c, item) for c, item in items if item[0] == BARRIER] if subtask.is_unaligned else []
+        if barriers:
+            items = [(c, item) for c, item in items if item[0] != BARRIER]
+        if [item for _, item in items if is_too_large(item, self._size)]:
+            items = [(c, part) for c, item in items for part in self._parts(subtask, c, item)]
+        unlimited, written = self.outputs.offer(items)
+        leaving, stalled = self._sent(subtask, written)
+        self._leaving += unlimited
         self._leaving += leaving
-        for channel in produced:
-            if not self.outputs.credit[channel] and self.outputs.waiting[channel] and channel not in sent:
-                self._announce_backlog(subtask, channel)
+        for channel, item in barriers:  # they overtake what waits for credit, and need none
+            subtask.in_flight.overtaken(channel, self.outputs.overtaken(channel))
+            self._leaving.append((channel, item, len(self.outputs.waiting[channel])))
+        for channel in stalled:
+            self._announce_backlog(subtask, channel)
         self._carry()
+
+    def _parts(self, subtask: Subtask, channel: str, item: Item) -> list[Item]:
+        """The buffers of an item."""
+        found = parts(item, self._size) if is_too_large(item, self._size) else [item]
+        if len(found) > 1:
+            subtask.note("record_spans", {"channel": channel, "parts": len(found)}, {})
+            self.outputs.span(channel, item)
+        return found
+
+    def _sent(self, subtask: Subtask, written: dict[str, int]) -> tuple[list[Leaving], list[str]]:
+        """Buffers have been written, by channel: they leave if there is credit, and as long as they do, others are written.
+        Returns what leaves, and the channels whose receiver does not know of what waits."""
+        leaving: list[Leaving] = []
+        stalled: list[str] = []
+        while written:
+            sent = {}
+            for channel in written:
+                if new := self.outputs.send(channel):
+                    sent[channel] = len(new)
+                    leaving += new
+            subtask.note("buffers_sent", {"produced": written, "sent": sent}, self._output_state(written))
+            credit, waiting = self.outputs.credit, self.outputs.waiting
+            stalled += [c for c in written if not credit[c] and waiting[c] and c not in sent]
+            written = {c: count for c in sent if (count := self.outputs.write(c))} if self.outputs.pools else {}
+        return leaving, stalled
 
     def _announce_backlog(self, subtask: Subtask, channel: str) -> None:
         if self._rules.announces_backlog:
@@ -103,9 +148,15 @@ class Channels:
         leaving = self.outputs.grant(channel, credits)
         about = {"channel": channel, "credits": credits, "sent": len(leaving)}
         subtask.note("credits_received", about, self._output_state((channel,)))
+        written = self.outputs.write(channel)
+        more, stalled = self._sent(subtask, {channel: written} if written else {})
         self._leaving += leaving
-        self._carry()
-        self._host.wake(subtask.name)
+        self._leaving += more
+        for each in stalled:
+            self._announce_backlog(subtask, each)
+        if leaving or more or self.depend_on_connections:  # else nothing that waited has left
+            self._carry()
+            self._host.wake(subtask.name)
 
     def _output_state(self, channels: Iterable[str]) -> dict[str, Any]:
         credit, waiting = self.outputs.credit, self.outputs.waiting
@@ -172,13 +223,6 @@ class Channels:
         for channel, credits in announced:
             if gate.is_sent() and not self._host.send_about(channel, self._channels[channel].source, m.CREDIT, credits):
                 self.granted(channel, credits)
-
-
-def _counts(channels: list[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for channel in channels:
-        found[channel] = found.get(channel, 0) + 1
-    return found
 
 
 def _gate_state(gate: Gate, channel: str) -> dict[str, int]:

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from streamproof_runtime.subtasks.subtask import Item
+from streamproof_runtime.subtasks.items import PART, RECORD, Item
+from streamproof_runtime.subtasks.sender_pools import SenderPool
 
 BUFFERS = 64
 """Exclusive buffers of a channel; one holds records, END or a baton."""
@@ -30,22 +32,53 @@ class Outputs:
         """`channels` have a limit; other channels have none."""
         self.credit = dict.fromkeys(channels, exclusive)
         self.waiting: dict[str, deque[Item]] = {channel: deque() for channel in self.credit}
+        self.pools: dict[str, SenderPool] = {}
+        """The pool of each channel; a channel without one has as many buffers as it needs."""
+        self._unwritten: dict[str, deque[Item]] = {}
+        """What waits for a buffer of the pool."""
+        self._spanning: dict[str, deque[tuple[int, list[Any]]]] = {}
+        """Inputs and values of records that span buffers and have not left whole."""
+        self.cut: set[str] = set()
+        """Channels on which the first parts of a record have left, and the last one has not."""
         self._stalled: set[str] = set()
         """Channels on which an item waits."""
 
-    def offer(self, items: Iterable[tuple[str, Item]]) -> list[Leaving]:
-        """New items; returns those that leave now, in order for each channel."""
+    def span(self, channel: str, item: Item) -> None:
+        """A record is offered in parts."""
+        if channel in self.credit:
+            self._spanning.setdefault(channel, deque()).append((item[2], item[3]))
+
+    def offer(self, items: Iterable[tuple[str, Item]]) -> tuple[list[Leaving], dict[str, int]]:
+        """New items; returns those without a limit, and how many of each other channel have a buffer now."""
         leaving: list[Leaving] = []
-        limited: dict[str, None] = {}
+        written: dict[str, int] = {}
         for channel, item in items:
-            if channel in self.credit:
-                self.waiting[channel].append(item)
-                limited[channel] = None
-            else:
+            if channel not in self.credit:
                 leaving.append((channel, item, 0))
-        for channel in limited:
-            leaving += self.send(channel)
-        return leaving
+            elif channel in self.pools:
+                self._unwritten.setdefault(channel, deque()).append(item)
+                self._stalled.add(channel)
+                written[channel] = written.get(channel, 0) + self.write(channel)
+            else:
+                self.waiting[channel].append(item)
+                written[channel] = written.get(channel, 0) + 1
+        return leaving, {channel: count for channel, count in written.items() if count}
+
+    def write(self, channel: str) -> int:
+        """Writes what has waited for a buffer, as far as the pool has some; returns the number of buffers."""
+        unwritten, waiting = self._unwritten.get(channel), self.waiting[channel]
+        before = len(waiting)
+        while unwritten and self.pools[channel].permits(channel, len(waiting)):
+            waiting.append(unwritten.popleft())
+        return len(waiting) - before
+
+    def overtaken(self, channel: str) -> list[tuple[int, list[Any]]]:
+        """What waits on a channel: inputs and records. One that spans buffers counts until its last part has left."""
+        spanning = iter(self._spanning.get(channel, ()))
+        items = (*self.waiting[channel], *self._unwritten.get(channel, ()))
+        return [
+            next(spanning) if isinstance(item[3], bytes) else (item[2], item[3]) for item in items if item[0] == RECORD
+        ]
 
     def grant(self, channel: str, credits: int) -> list[Leaving]:
         """Adds credits; returns the items that leave now, in order."""
@@ -59,7 +92,12 @@ class Outputs:
             item = queue.popleft()
             self.credit[channel] -= 1
             leaving.append((channel, item, len(queue)))
-        (self._stalled.add if queue else self._stalled.discard)(channel)
+            if item[0] == PART:
+                self.cut.add(channel)
+            elif item[0] == RECORD and isinstance(item[3], bytes):
+                self.cut.discard(channel)
+                self._spanning[channel].popleft()
+        (self._stalled.add if queue or self._unwritten.get(channel) else self._stalled.discard)(channel)
         return leaving
 
     def has_credit(self, channel: str) -> bool:
@@ -67,8 +105,8 @@ class Outputs:
         return self.credit[channel] > 0
 
     def is_blocked(self, channels: Iterable[str]) -> bool:
-        """Whether an item waits for credit on one of these channels."""
-        return not self._stalled.isdisjoint(channels)
+        """Whether an item waits for a buffer or for credit on one of these channels."""
+        return bool(self._stalled) and not self._stalled.isdisjoint(channels)
 
 
 class Gate:
@@ -120,11 +158,11 @@ class Gate:
     def announcements(self) -> Iterator[tuple[str, int, int]]:
         """Lends floating buffers. Yields channels with the credits that their senders get now, and how many of these are
         floating buffers just lent; other new credits wait until half of the exclusive buffers are free."""
-        for channel in self.free:
-            lent = 0 if channel in self.released else self.lend(channel)
-            credits = self.unannounced[channel]
-            if lent or credits >= self._batch:
-                self.unannounced[channel] = 0
+        batch, backlog, unannounced = self._batch, self.backlog, self.unannounced
+        for channel, credits in unannounced.items():
+            lent = self.lend(channel) if backlog[channel] and channel not in self.released else 0
+            if lent or credits >= batch:
+                credits, unannounced[channel] = unannounced[channel], 0
                 yield channel, credits, lent
 
     def is_sent(self) -> bool:
@@ -132,8 +170,8 @@ class Gate:
         return True
 
     def lend(self, channel: str) -> int:
-        """The pool gives the channel the floating buffers that it requires, as far as there are any."""
-        lent = max(0, min(self.pool, self.required(channel) - self.free[channel])) if self.backlog[channel] else 0
+        """The pool gives a channel whose sender has a backlog the floating buffers that it requires, if there are any."""
+        lent = max(0, min(self.pool, self.required(channel) - self.free[channel]))
         self.pool -= lent
         self.floating[channel] += lent
         self.free[channel] += lent
@@ -147,6 +185,7 @@ class FlowRules:
 
     outputs: type[Outputs] = Outputs
     gate: type[Gate] = Gate
+    pool: type[SenderPool] = SenderPool
     fenced: bool = True
     """Whether buffers and credits of an earlier attempt are ignored."""
     has_exclusive: bool = True

@@ -18,17 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamproof_runtime.subtasks.batons import Baton
+from streamproof_runtime.subtasks.buffers import BYTES
+from streamproof_runtime.subtasks.items import BATON, END, Item
 from streamproof_runtime.subtasks.output_buffers import EVENT
-from streamproof_runtime.subtasks.subtask import (
-    ATTEMPTING,
-    BATON,
-    END,
-    TERMINATED,
-    Item,
-    Log,
-    Subtask,
-    TaskPlan,
-)
+from streamproof_runtime.subtasks.subtask import ATTEMPTING, TERMINATED, Log, Subtask, TaskPlan
 
 IDS = 2
 """Attempts are numbered modulo this: a head has one baton under way, so that two numbers tell old from new."""
@@ -42,9 +35,15 @@ class BatonSubtask(Subtask):
     ids = IDS
 
     def __init__(
-        self, plan: TaskPlan, log: Log, choose: Callable[[int], int], records: int = 1, timeout: float | None = None
+        self,
+        plan: TaskPlan,
+        log: Log,
+        choose: Callable[[int], int],
+        records: int = 1,
+        timeout: float | None = None,
+        size: int = BYTES,
     ) -> None:
-        super().__init__(plan, log, choose, records, timeout)
+        super().__init__(plan, log, choose, records, timeout, size)
         self.id = 0
         self.since_baton = NONE
         self.arrived: dict[Baton, set[str]] = {}
@@ -53,7 +52,9 @@ class BatonSubtask(Subtask):
     def state(self) -> dict[str, object]:
         """Heads also know the number of their attempt."""
         own = super().state()
-        return {**own, "attempt": self.id} if self.plan.is_head else own
+        if self.plan.is_head:
+            own["attempt"] = self.id
+        return own
 
     # --- END
 
@@ -76,7 +77,7 @@ class BatonSubtask(Subtask):
             self.attempt("attempt_started", {})
         else:
             self.phase = TERMINATED
-            self.send_end("terminated", {})
+            self.send_end("terminated", self.ending())
 
     def send_end(self, event: str, args: dict[str, object]) -> None:
         """Rule 11."""

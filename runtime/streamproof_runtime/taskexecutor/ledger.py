@@ -32,6 +32,8 @@ class Ledger:
     def __init__(self, store: CachedPartitions, record: Callable[[str, Mapping[str, Any]], None]) -> None:
         self.store, self._record = store, record
         self.consumptions: Counter[Key] = Counter()
+        self.cluster: set[Key] = set()
+        """What has been promoted: it outlives its job."""
 
     def created(self, datasets: Iterable[str], attempt: int, made: Sequence[Key], deleted: Sequence[Key]) -> None:
         """A region that stores datasets is deployed: what was made, and what an earlier attempt had left."""
@@ -84,11 +86,16 @@ class Ledger:
         deleted = self.store.release(dataset, attempt)
         self._record("release_received", {"dataset": dataset, "attempt": attempt, "deleted": copy_names(deleted)})
 
-    def canceled(self, datasets: Iterable[str], attempt: int, deleted: Sequence[Key], *, ordered: bool) -> None:
-        """An attempt is canceled by the JobMaster, or has failed here: what it has stored is void."""
+    def canceled(
+        self, datasets: Iterable[str], attempt: int, deleted: Sequence[Key], *, ordered: bool, full: Key | None = None
+    ) -> None:
+        """An attempt is canceled by the JobMaster, or has failed here: what it has stored is void. `full`: what could not be
+        written."""
+        self.cluster.difference_update(deleted)
         if names := sorted(datasets):
             event = "partitions_canceled" if ordered else "partitions_abandoned"
-            self._record(event, {"datasets": names, "attempt": attempt, "deleted": copy_names(deleted)})
+            about: dict[str, Any] = {"datasets": names, "attempt": attempt, "deleted": copy_names(deleted)}
+            self._record(event, {**about, **({"full": copy_name(full)} if full else {})})
 
     def registering(self, connection: int) -> None:
         """The TaskExecutor begins a connection to the JobMaster."""
@@ -96,7 +103,52 @@ class Ledger:
 
     def master_lost(self, connection: int, deleted: Sequence[Key]) -> None:
         """A connection to the JobMaster is lost: all partitions are deleted."""
-        self.lost(connection, [*deleted, *self.store.clear()])
+        self.lost(connection, [*deleted, *self.cleared()])
+
+    def cleared(self) -> list[Key]:
+        """Deletes all but cluster partitions."""
+        if not self.cluster:
+            return self.store.clear()
+        found = [*{*self.store.keys()} - self.cluster]
+        for key in found:
+            self.store.remove(key)
+        return found
+
+    # --- cluster partitions
+
+    def promote(self, keys: Sequence[Key]) -> None:
+        """Partitions of a job become the cluster's, all or none. Raises `Missing` if one is lost."""
+        present = {*self.store.keys()}
+        if lost := [key for key in keys if key not in present]:
+            self._record("promotion_failed", {"refused": copy_names(keys), "missing": copy_names(lost)})
+            raise Missing(lost[0])
+        self.cluster.update(keys)
+        if keys:
+            self.promoted(keys)
+
+    def promoted(self, keys: Sequence[Key]) -> None:
+        """These partitions were promoted."""
+        self._record("partitions_promoted", {"promoted": copy_names(keys)})
+
+    def manager_lost(self) -> None:
+        """The connection to the ResourceManager is lost: nobody knows of cluster partitions any more."""
+        if self.cluster:
+            deleted = [*self.cluster.intersection(self.store.keys())]
+            for key in deleted:
+                self.store.remove(key)
+            self.cluster = set()
+            self.manager_is_lost(deleted)
+
+    def manager_is_lost(self, deleted: Sequence[Key]) -> None:
+        """The connection to the ResourceManager is lost, and with it these partitions."""
+        self._record("manager_lost", {"deleted": copy_names(deleted)})
+
+    def discarded(self, dataset: str, attempt: int) -> None:
+        """The ResourceManager releases a cluster partition."""
+        deleted = self.store.release(dataset, attempt)
+        self.cluster = {key for key in self.cluster if key[:2] != (dataset, attempt)}
+        about = {"dataset": dataset, "attempt": attempt, "deleted": copy_names(deleted)}
+        self._record("cluster_partition_released", about)
 
     def dismissed(self) -> None:
         """The ResourceManager has released the TaskExecutor: what it stores is deleted."""

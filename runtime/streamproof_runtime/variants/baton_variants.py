@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from streamproof_runtime.subtasks.batons import Baton
+from streamproof_runtime.subtasks.items import END, RECORD, Item
 from streamproof_runtime.subtasks.output_buffers import EVENT
-from streamproof_runtime.subtasks.subtask import ATTEMPTING, END, RECORD, RUNNING, TERMINATED, Action, Item
+from streamproof_runtime.subtasks.subtask import ATTEMPTING, RUNNING, TERMINATED, Action
 from streamproof_runtime.subtasks.termination import CLEAN, DIRTY, NONE, BatonSubtask
 
 TIME_OUT = "time-out"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from streamproof_runtime.jobmaster.checkpoints import CheckpointCoordinator
 from streamproof_runtime.jobmaster.jobmaster import JobMaster
 from streamproof_runtime.subtasks.barriers import Alignment, Snapshot
-from streamproof_runtime.subtasks.subtask import BARRIER
+from streamproof_runtime.subtasks.items import BARRIER
 from streamproof_runtime.subtasks.termination import BatonSubtask
+from streamproof_runtime.subtasks.unaligned import Buffers, InFlight
 
 
 class _Open(Alignment):
@@ -138,6 +140,39 @@ class CompletesBeforeStored(JobMaster):
     coordinator = _Late
 
 
+class _NotLogged(InFlight):
+    """Nothing of what is taken or waits is logged."""
+
+    def depart(self, inputs: Iterable[str], ended: Iterable[str], held: Iterable[tuple[int, list[Any], str]]) -> None:
+        """Only what the subtask holds is in the snapshot."""
+        super().depart(inputs, ended, held)
+        self.open = set()
+
+
+class InFlightForgotten(BatonSubtask):
+    """A barrier overtakes buffers at its receiver that are in no snapshot."""
+
+    in_flight_type = _NotLogged
+
+
+class _Overtaken(InFlight):
+    """What waits for credit is not in the snapshot."""
+
+    def overtaken(self, channel: str, waiting: Buffers) -> None:
+        """It is forgotten."""
+
+
+class OvertakenForgotten(BatonSubtask):
+    """A barrier overtakes buffers at its sender that are in no snapshot."""
+
+    in_flight_type = _Overtaken
+
+
+UNALIGNED: dict[str, type[BatonSubtask]] = {
+    "in-flight-forgotten": InFlightForgotten,
+    "overtaken-forgotten": OvertakenForgotten,
+}
+"""Variants of subtasks whose barriers overtake buffers."""
 SUBTASKS: dict[str, type[BatonSubtask]] = {
     "unaligned": Unaligned,
     "held-forgotten": HeldForgotten,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from streamproof_runtime.jobs.input_policies import ANY, FEEDBACK_FIRST
+from streamproof_runtime.subtasks.items import BATON
 from streamproof_runtime.subtasks.loop_heads import LoopHead, LoopRules, Take
 from streamproof_runtime.subtasks.spilling import Spill, SpillingQueue
-from streamproof_runtime.subtasks.subtask import BATON
 
 
 class FullMemory(SpillingQueue):

@@ -43,6 +43,42 @@ class UnnoticedLoss(Ledger):
         return found
 
 
+class ClearsClusterPartitions(Ledger):
+    """A TaskExecutor that loses its JobMaster deletes cluster partitions, too."""
+
+    def cleared(self) -> list[Key]:
+        """Everything."""
+        self.cluster = set()
+        return self.store.clear()
+
+
+class OutlivesManager(Ledger):
+    """Cluster partitions survive the loss of the ResourceManager, which will not hear of them again."""
+
+    def manager_lost(self) -> None:
+        """Nothing is deleted."""
+        if self.cluster:
+            self.manager_is_lost([])
+
+
+class PromotesNothing(Ledger):
+    """What a job has stored is kept and read by later ones, and was not promoted."""
+
+    def promoted(self, keys: Sequence[Key]) -> None:
+        """The TaskExecutor does not promote it."""
+
+
+class AwaitsNoPromotion(JobMaster):
+    """The job ends when the promotion has been sent."""
+
+    def promote(self, settled: Sequence[Run]) -> None:
+        """Without an answer."""
+        super().promote(settled)
+        for run in settled:
+            for peer in [*(run.promoting or ())]:
+                self.on_promoted(run, peer)
+
+
 ASKS_NOTHING = "rm-ignores-partitions"
 """The variant whose ResourceManager releases every idle TaskExecutor, whatever it stores."""
 
@@ -60,6 +96,14 @@ class CloseConnectionEarly(JobMaster):
                 self.on_lost(peer, closed=True)
 
 
+CLUSTER_LEDGERS: dict[str, type[Ledger]] = {
+    "released-with-job": ClearsClusterPartitions,
+    "reported-once": OutlivesManager,
+    "unpromoted-read": PromotesNothing,
+}
+"""Variants of what TaskExecutors do with cluster partitions, by name."""
+CLUSTER_MASTERS: dict[str, type[JobMaster]] = {"unanswered-promotion": AwaitsNoPromotion}
+"""Variants of their promotion by the JobMaster, by name."""
 LEDGERS: dict[str, type[Ledger]] = {
     "release-on-consumption": ReleaseOnConsumption,
     "no-heartbeat-cleanup": NoHeartbeatCleanup,

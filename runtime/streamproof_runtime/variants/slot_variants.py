@@ -20,6 +20,8 @@ SLOTS: dict[str, SlotRules] = {
     "leak-on-rejection": SlotRules(frees_rejected=False),
     "release-ignored": SlotRules(frees_returned=False),
 }
+RESOURCES: dict[str, SlotRules] = {"resources-ignored": SlotRules(matches_resources=False)}
+"""Variants of resource profiles: they change nothing of a job that asks for none."""
 """All variants by name."""
 HARMLESS = frozenset({"stale-answer"})
 """Variants of which no run shows anything: a lost connection loses the answers on their way, and in one connection a slot is
