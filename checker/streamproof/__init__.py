@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from streamproof.api.check import check as check
     from streamproof.api.export import Exported as Exported
     from streamproof.api.export import export as export
+    from streamproof.api.incident import Incidents as Incidents
+    from streamproof.api.incident import incident as incident
+    from streamproof.api.mutate import mutate as mutate
     from streamproof.api.prove import prove as prove
     from streamproof.api.prove import prove_any as prove_any
     from streamproof.api.prove import prove_rank as prove_rank
@@ -100,6 +103,9 @@ if TYPE_CHECKING:
     from streamproof.language.lower.cases import Case
     from streamproof.language.lower.conversion import ANY, any_of
     from streamproof.language.native.native import Native
+    from streamproof.mutation.judging import JudgedMutant as JudgedMutant
+    from streamproof.mutation.judging import Mutation as Mutation
+    from streamproof.mutation.mutants import Mutant as Mutant
     from streamproof.symbolic.bmc import Bounded as Bounded
     from streamproof.symbolic.proof import Proof as Proof
     from streamproof.system.model import Fairness, System
@@ -142,7 +148,9 @@ USING = {
     "checking": ("api.check", "check"),
     "proving": ("api.prove", "prove prove_any prove_rank"),
     "walking": ("api.simulate", "simulate"),
+    "mutating": ("api.mutate", "mutate"),
     "validating": ("api.validate", "Validation ValidationOptions validate"),
+    "explaining runs": ("api.incident", "Incidents incident"),
     "replaying": ("api.replay", "Replayed replay"),
     "exporting": ("api.export", "Exported export"),
     "options": ("base.options", "SearchOptions"),
@@ -153,6 +161,8 @@ USING = {
     "results of proofs for every size": ("any.every_size", "AnyProof"),
     "results of proofs by ranking functions": ("any.ranked", "RankedProof"),
     "results of walks": ("explicit.simulation", "Simulation"),
+    "results of mutations": ("mutation.judging", "JudgedMutant Mutation"),
+    "mutants": ("mutation.mutants", "Mutant"),
     "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
     "traces": ("traces.replay", "replay_labels verify"),
     "conformance": ("conformance.binding", "Binding"),

@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -49,7 +50,7 @@ class Entry:
 
 def quick(group: str, name: str) -> Entry | None:
     """The entry `name` of a package in a plain folder of the import path; else None."""
-    for text in _listings():
+    for text in _listings(_import_path()):
         for entry in _entries(text, group):
             if entry.name == name:
                 return entry
@@ -58,23 +59,39 @@ def quick(group: str, name: str) -> Entry | None:
 
 def every(group: str) -> dict[str, Entry]:
     """All registered entries by name, in alphabetical order."""
+    return dict(_every(group, _import_path()))
+
+
+@lru_cache(maxsize=16)
+def _every(group: str, path: _ImportPath) -> dict[str, Entry]:
     from importlib.metadata import entry_points
 
     return {e.name: Entry(e.name, e.value) for e in sorted(entry_points(group=group), key=lambda e: e.name)}
 
 
-def _listings() -> Iterator[str]:
+_ImportPath = tuple[tuple[str, int], ...]
+
+
+def _import_path() -> _ImportPath:
+    """The folders of the import path with the times of their last change: what is installed there is read once."""
+    found: dict[str, int] = {}
+    for folder in sys.path:
+        with suppress(OSError):
+            where = os.path.abspath(folder)
+            found[where] = os.stat(where).st_mtime_ns
+    return tuple(found.items())
+
+
+@lru_cache(maxsize=4)
+def _listings(path: _ImportPath) -> list[str]:
     """The contents of the files ``entry_points.txt`` of installed packages."""
-    for folder in dict.fromkeys(sys.path):
-        try:
-            names = sorted(name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info")))
-        except OSError:
-            continue
-        for name in names:
-            try:
-                yield Path(folder, name, "entry_points.txt").read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
-                continue
+    found = []
+    for folder, _ in path:
+        with suppress(OSError):
+            for name in sorted(name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))):
+                with suppress(OSError, UnicodeDecodeError):
+                    found.append(Path(folder, name, "entry_points.txt").read_text(encoding="utf-8"))
+    return found
 
 
 def _entries(text: str, group: str) -> Iterator[Entry]:

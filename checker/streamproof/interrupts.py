@@ -49,6 +49,7 @@ class _ProcessLimits:
         self.lock: Any = None
         self.raised: type[BaseException] | None = None
         self.hook: Callable[[Any], object] = sys.__unraisablehook__
+        self.stop: Callable[[], None] | None = None
 
 
 _run = _ProcessLimits()
@@ -118,6 +119,10 @@ def stage() -> str:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    stop, _run.stop = _run.stop, None
+    if stop is not None and number == signal.SIGINT:
+        stop()
+        return
     again, _run.requested = _run.requested, True
     if not _run.gentle or again:
         _run.raised, _run.broken = KeyboardInterrupt, True
@@ -194,6 +199,19 @@ def gently() -> Iterator[Callable[[], bool]]:
             yield requested
         finally:
             _run.gentle -= 1
+
+
+@contextmanager
+def stopped_first(stop: Callable[[], None]) -> Iterator[None]:
+    """Inside, the first Ctrl-C only calls `stop`, in the signal handler; SIGTERM and a second Ctrl-C are interrupts."""
+    with _handled():
+        _run.stop = stop
+        _send("stoppable")
+        try:
+            yield
+        finally:
+            _run.stop = None
+            _send("unstoppable")
 
 
 @contextmanager
@@ -346,6 +364,8 @@ def _is_wrapped(error: Exception) -> bool:
 
 def _time_up(number: int, frame: FrameType | None) -> None:
     signal.setitimer(signal.ITIMER_REAL, AGAIN)
+    if frame is not None and frame.f_globals.get("__name__") in (__name__, "contextlib"):
+        return  # a block is being left: half of that would leave its timer running
     _run.raised, _run.broken = TimeUp, True
     raise TimeUp
 

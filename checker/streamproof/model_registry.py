@@ -13,6 +13,7 @@ import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,8 +37,8 @@ from streamproof.language.declare.model import Model, marked
 from streamproof.language.declare.primitives import MARK, PropertyMark, RefinementMark
 from streamproof.language.declare.spec import Spec, check_expected
 from streamproof.language.lower.model_reader import DEADLOCK, TERMINATION
-from streamproof.system.model import Kind, System
-from streamproof.system.verdict import Measure
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.verdict import Finding, Measure, Verdict
 from streamproof.transform.unbounded import Parametric
 from streamproof.user_code import error_of_user, import_file, import_module
 
@@ -74,6 +75,8 @@ class Target:
     text: str
     spec: Spec
     specified: bool
+    last: dict[tuple[str | None, str], Model] = field(default_factory=dict, compare=False, repr=False)
+    """The last instance that facts, warnings and questions were about."""
 
     @property
     def name(self) -> str:
@@ -184,6 +187,12 @@ class Target:
         """The same with its temporal properties, for proofs by ranking functions."""
         return self._made(variant, parameters, lambda: self.spec.endless(free, variant, **parameters))
 
+    def quantity(
+        self, name: str, variant: str | None, parameters: Mapping[str, Any], free: Sequence[str]
+    ) -> Measure | None:
+        """The quantity called `name` for every value of the parameters `free`; None if there is none."""
+        return self._made(variant, parameters, lambda: self.spec.quantity(name, free, variant, **parameters))
+
     def is_endless(self, variant: str | None, parameters: Mapping[str, Any]) -> bool:
         """Whether a variant declares unbounded integers, so that nothing searches it; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.is_endless(variant, **parameters))
@@ -192,20 +201,32 @@ class Target:
         """The quantities of a variant at the given parameters, defaults for the others; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.measured(variant, **parameters))
 
-    def facts(
-        self, variant: str | None, parameters: Mapping[str, Any], questions: Sequence[tuple[str, str]]
+    def condition(self, text: str, variant: str | None, parameters: Mapping[str, Any]) -> Property:
+        """A condition on the states of a variant in a text; see `condition_of`. Raises as `system`."""
+        return self._made(variant, parameters, lambda: self.spec.condition(text, variant, **parameters))
+
+    def facts(self, variant: str | None, parameters: Mapping[str, Any]) -> list[str]:
+        """What the specification says of an instance; raises as `system`."""
+        told = self.spec.facts
+        return (
+            [] if told is None else self._made(variant, parameters, lambda: [*told(self._model(variant, parameters))])
+        )
+
+    def answers(
+        self,
+        variant: str | None,
+        parameters: Mapping[str, Any],
+        questions: Sequence[tuple[str, str]],
+        sources: Mapping[str, str],
     ) -> list[str]:
-        """What the specification says of an instance, and its answers to the questions, each with the name of its option;
-        raises as `system`."""
+        """The answers to questions about an instance, each with the name of its option, given the texts of the options that
+        set parameters; raises as `system`."""
 
         def said() -> list[str]:
-            if self.spec.facts is None and not questions:
-                return []
-            model = self.spec.model.build(variant, **parameters)
-            answers = [line for name, text in questions for line in self.spec.questions[name](model, text)]
-            return [*(self.spec.facts(model) if self.spec.facts is not None else ()), *answers]
+            model = self._model(variant, parameters)
+            return [line for name, text in questions for line in self.spec.questions[name](model, text, sources)]
 
-        return self._made(variant, parameters, said)
+        return self._made(variant, parameters, said) if questions else []
 
     def cautions(self, variant: str | None, parameters: Mapping[str, Any]) -> list[str]:
         """What the specification warns of about an instance; raises as `system`."""
@@ -215,6 +236,15 @@ class Target:
             if warned is None
             else self._made(variant, parameters, lambda: [*warned(self._model(variant, parameters))])
         )
+
+    def decided(self, variant: str | None, parameters: Mapping[str, Any]) -> list[Finding]:
+        """The deadlock verdicts that an instance alone decides; raises as `system`."""
+        judge = self.spec.decided
+        if judge is None:
+            return []
+        found = self._made(variant, parameters, lambda: [*judge(self._model(variant, parameters))])
+        words = {True: Verdict.HOLDS, False: Verdict.VIOLATED}
+        return [Finding(name, Kind.DEADLOCK, words[holds], because=why) for name, holds, why in found]
 
     def beside(self, parameters: Mapping[str, Any]) -> list[str]:
         """The variants that are judged beside the model itself at the given parameters; raises as `system`."""
@@ -238,7 +268,14 @@ class Target:
             raise TooLarge(why, remedy="; ".join(remedies))
 
     def _model(self, variant: str | None, parameters: Mapping[str, Any]) -> Model:
-        return self.spec.model.build(variant, **{**self.spec.variant_parameters.get(variant or "", {}), **parameters})
+        """The instance; the last one is kept, because a large job takes seconds to expand."""
+        given = {**self.spec.variant_parameters.get(variant or "", {}), **parameters}
+        key = (variant, repr(sorted(given.items())))
+        if key not in self.last:
+            made = self.spec.model.build(variant, **given)
+            self.last.clear()
+            self.last[key] = made
+        return self.last[key]
 
     def _made(self, variant: str | None, parameters: Mapping[str, Any], make: Callable[[], T]) -> T:
         self.variant(variant)

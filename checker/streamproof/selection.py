@@ -13,9 +13,10 @@ from streamproof.base.errors import UsageError
 from streamproof.base.records import dataclass, replace
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec
+from streamproof.language.lower.model_reader import DEADLOCK
 from streamproof.model_registry import Listed, Target, find, target_of, unknown
 from streamproof.system.model import System
-from streamproof.system.verdict import Measure
+from streamproof.system.verdict import Finding, Measure
 
 if TYPE_CHECKING:
     from streamproof.agree.plain_python import PlainPython
@@ -33,6 +34,8 @@ class Selection:
     """The command-line words of this selection, for a command that repeats it."""
     questions: tuple[tuple[str, str], ...] = ()
     """Questions about the instance: the name of the option, and its text."""
+    sources: Mapping[str, str] = MappingProxyType({})
+    """The texts of the options of the specification that set parameters, such as the path of a file."""
 
     @property
     def name(self) -> str:
@@ -64,17 +67,30 @@ class Selection:
         return self.target.read(self.variant, self.given, compare_with_python)
 
     def facts(self) -> list[str]:
-        """What the specification says of the chosen instance, and its answers to the questions, in lines."""
-        return self.target.facts(self.variant, self.parameters, self.questions)
+        """What the specification says of the chosen instance, in lines."""
+        return self.target.facts(self.variant, self.parameters)
+
+    def answers(self) -> list[str]:
+        """The answers to the questions, in lines."""
+        return self.target.answers(self.variant, self.parameters, self.questions, self.sources)
+
+    def decided(self) -> list[Finding]:
+        """The deadlock verdicts that the chosen instance alone decides; none if a variant or other properties are chosen."""
+        asked = self.variant is None and (self.properties is None or DEADLOCK in self.properties)
+        return self.target.decided(self.variant, self.parameters) if asked else []
 
     def cautions(self) -> tuple[str, ...]:
         """What the specification warns of about the chosen instance."""
         return tuple(self.target.cautions(self.variant, self.parameters))
 
     def beside(self) -> Iterable[Selection]:
-        """The variants that are judged beside the chosen instance of the model itself."""
+        """The variants that are judged beside the chosen instance of the model itself: their deadlocks if these are among
+        the chosen properties, else the chosen properties."""
         for name in self.target.beside(self.parameters) if self.variant is None else ():
-            yield replace(self, variant=name, options=("--variant", name, *self.options), questions=())
+            known = {prop.name for prop in self.target.properties(name, self.parameters)}
+            hangs = DEADLOCK in known and (self.properties is None or DEADLOCK in self.properties)
+            words, asked = ("--variant", name, *self.options), (DEADLOCK,) if hangs else self.properties
+            yield replace(self, variant=name, options=words, questions=(), properties=asked)
 
     def measures(self) -> tuple[Measure, ...]:
         """The quantities of the chosen system; none if single properties are chosen."""
@@ -119,6 +135,7 @@ def select(
         options += ["--size", size]
     chosen_by: dict[str, str] = {}
     questions: list[tuple[str, str]] = []
+    sources: dict[str, str] = {}
     for text in expect_once(parameters):
         name, equals, value = text.partition("=")
         if not equals:
@@ -134,6 +151,8 @@ def select(
                     both = " and ".join("--" + word.replace("_", "-") for word in (chosen_by[one], name))
                     raise UsageError(f"{both} exclude each other", remedy="leave out one of the two")
                 chosen_by[one], given[one] = name, meant
+            if name in target.spec.inputs:
+                sources[name] = value
         options += ["-p", text]
     every = [p.name for p in target.properties(variant, given)]
     for name in properties:
@@ -141,7 +160,7 @@ def select(
             raise unknown(f"{target.name} has no property", name, every, "its properties")
     # Each once, in the system's order.
     chosen = tuple(name for name in every if name in properties) if properties else None
-    return Selection(target, variant, given, chosen, tuple(options), tuple(questions))
+    return Selection(target, variant, given, chosen, tuple(options), tuple(questions), sources)
 
 
 def selected(
@@ -168,6 +187,7 @@ def selected(
         if size not in cls.sizes:
             raise unknown(f"{target.name} has no size", size, cls.sizes, "its sizes")
         given |= cls.sizes[size]
+    sources = {name: str(value) for name, value in parameters.items() if name in target.spec.inputs}
     for name, value in parameters.items():
         given |= target.meaning(cls, name, value) if isinstance(value, str) else {name: value}
         if name not in cls.parameters() and name not in target.spec.inputs:
@@ -182,7 +202,7 @@ def selected(
         if name not in every:
             raise unknown(f"{target.name} has no property", name, every, "its properties")
     chosen = None if wanted is None else tuple(name for name in every if name in wanted)
-    return Selection(target, variant, given, chosen, tuple(options))
+    return Selection(target, variant, given, chosen, tuple(options), sources=sources)
 
 
 def expect_once(parameters: Sequence[str]) -> Sequence[str]:

@@ -105,7 +105,7 @@ class _Supervisor:
         self.signals = 0
         self.kill_at = self.ends_at = float("inf")
         self.why = ("", INTERRUPTED)
-        self.killed = False
+        self.killed = self.stoppable = False
         self.doing = self.stage = self.known = ""
         self.since = (0.0, 0.0)
         self.unread = b""
@@ -138,8 +138,12 @@ class _Supervisor:
                 self.receive(some)
 
     def signalled(self, number: int) -> None:
-        """Forward a signal. The grace period begins with the first one; the third one kills the worker."""
-        if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        """Forward a signal. The grace period begins with the first one, but for a Ctrl-C that stops a job; the third one
+        kills the worker."""
+        if number == signal.SIGINT and self.stoppable:
+            self.stoppable = False
+            os.kill(self.worker, signal.SIGINT)
+        elif number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             self.signals += 1
             self.doing = ""
             self.why = ("interrupted", INTERRUPTED)
@@ -180,6 +184,8 @@ class _Supervisor:
             match line.decode("utf-8", "replace").split("\t"):
                 case ["known", text]:
                     self.known = text
+                case ["stoppable" | "unstoppable" as can]:
+                    self.stoppable = can == "stoppable"
                 case ["doing", _, _, what, _] if self.signals:
                     self.stage = what
                 case ["doing", deadline, seconds, what, silent]:

@@ -94,11 +94,13 @@ class PlainPython:
         }
 
 
-def compare_with_python(spec: Spec, model: Model, system: System, seed: int = SEED) -> PlainPython:
+def compare_with_python(
+    spec: Spec, model: Model, system: System, seed: int = SEED, seconds: float = SECONDS
+) -> PlainPython:
     """Compares a system with the model that it was read from. Raises `ReadingDiffers` at the first difference, and
-    `ModelError` if that is a difference between two readings of the model too."""
+    `ModelError` if that is a difference between two readings of the model too. `seconds`: of processor time."""
     try:
-        return _Comparison(spec, model, system, seed).run()
+        return _Comparison(spec, model, system, seed, seconds).run()
     except ReadingDiffers as error:
         first, *others = (spec.compiled(model) for _ in range(READINGS))
         if any(other != first for other in others):
@@ -111,7 +113,7 @@ def compare_with_python(spec: Spec, model: Model, system: System, seed: int = SE
 
 
 class _Comparison:
-    def __init__(self, spec: Spec, model: Model, system: System, seed: int) -> None:
+    def __init__(self, spec: Spec, model: Model, system: System, seed: int, seconds: float) -> None:
         self._system, self._model = system, model
         self._plain = system if system.constraint is None else system.constraint.free
         self._native = Native(model, spec.properties, spec.carries)
@@ -122,7 +124,7 @@ class _Comparison:
         self._compared: set[int] = set()
         self._properties: set[str] = set()
         self._runs = self._terms = 0
-        self._end = process_time() + SECONDS
+        self._end = process_time() + seconds
 
     def run(self) -> PlainPython:
         """Compares in every state. Raises `ReadingDiffers`."""

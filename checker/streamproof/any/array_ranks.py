@@ -1,21 +1,8 @@
-"""Proofs of ``leads_to`` by ranking functions over arrays of any length.
+"""Proofs of temporal properties by ranking functions over arrays of any length.
 
-The rule is that of `ranking`, with claims that the induction of `engine.proof` proves. A rank is a sum of terms of the state,
-and of sums over an index. While a behaviour waits, these claims make it decrease again and again; `wait` are the states in
-which it waits, R is the rank, and some fairness constraints are *helpful*:
-
-1. every step out of `wait` leads to `q`, or does not increase R, and the behaviour waits on;
-2. in `wait`, R is not negative;
-3. every step of a helpful instance out of `wait` leads to `q` or decreases R: proved of the system with these rules alone;
-4. in `wait`, some instance of a helpful constraint is enabled, for some index;
-5. every step out of `wait` leads to `q`, or decreases R, or leaves enabled helpful instances enabled, for every index.
-
-"Enabled" and "step of a helpful instance" mean steps that change the state: these are what fairness is about. If `q` were
-never reached, R would be constant from some step on, by 1 and 2; then an instance is enabled, by 4, and stays so, by 5; it is
-taken, by weak fairness, and R decreases, by 3: a contradiction.
-
-Without a given rank, weights are sought that satisfy 1 to 5 in the states and steps of small instances; a solver finds the
-smallest ones. What they suggest is proved for every size, or not used.
+`rank_rule` has the claims that make a sum a ranking function; the induction of `engine.proof` proves them. Without a given
+rank, weights are sought that satisfy the claims in the states and steps of small instances; a solver finds the smallest
+ones. What they suggest is proved for every size, or not used.
 """
 
 from __future__ import annotations
@@ -24,84 +11,57 @@ import ast
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import product
 from typing import Any
 
 from streamproof import interrupts
-from streamproof.any.engine.claims import at_most, ends
+from streamproof.any.engine.claims import ends
 from streamproof.any.engine.proof import AnySize, Stage, prove_any
 from streamproof.any.engine.samples import Instantiate, small_values
-from streamproof.any.ranking import Ranked, waiting_for
+from streamproof.any.ranking import Ranked
 from streamproof.base.errors import EvaluationError, StreamproofError, UsageError
-from streamproof.base.records import dataclass, replace
+from streamproof.base.records import replace
 from streamproof.symbolic.theory import SolverContext
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.formula import claims
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import (
-    Conjunct,
-    FairnessConstraint,
-    Kind,
-    Property,
-    System,
-    fairness_constraints,
-)
+from streamproof.system.model import Kind, Property, State, System, fairness_constraints
 from streamproof.system.sorts import (
     ArraySort,
     BoolSort,
     EnumSort,
+    KeySort,
     RangeSort,
     RecordSort,
     Sort,
-    TermRange,
+    contains,
     is_scalar,
     values,
 )
-from streamproof.system.verdict import Finding, Verdict
-from streamproof.transform.assume import Substitution
+from streamproof.system.verdict import Finding, Measure, Verdict
 from streamproof.transform.ground import Ground
-from streamproof.transform.unbounded import (
-    Forall,
-    Parametric,
-    Total,
-    any_length,
-    exists,
-    forall,
-    term_range,
-    total,
-    written,
+from streamproof.transform.rank_rule import (
+    Helpful,
+    RankProof,
+    RankRule,
+    Waiting,
+    as_claim,
+    helpful_constraints,
+    index_names,
+    indices_of,
+    waitings,
 )
+from streamproof.transform.unbounded import Parametric, Total, any_length, term_range, total
 
 MOST_STATES = 1_500
 """Largest number of states of an instance that are looked at for a rank; an instance with more is looked at in part."""
 TIMEOUT = 20.0
 """Seconds for the weights of one rank."""
+NO_TIME = 0.001
+"""Seconds that are left when a time limit is over."""
 ATTEMPTS = 4
 """Number of ranks that are tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The states in which a behaviour waits: `region` and not `goal`."""
-
-    region: Expr
-    goal: Expr
-
-    @property
-    def condition(self) -> Expr:
-        """The condition on the state."""
-        return b.and_((self.region, b.not_(self.goal)))
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayRank:
-    """A proof of one ``leads_to``. `failed` are the claims that were not proved; empty if it is one."""
-
-    rank: Expr
-    helpful: tuple[FairnessConstraint, ...]
-    used: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
 
 
 class ArrayRanking:
@@ -119,149 +79,97 @@ class ArrayRanking:
     ) -> None:
         """`check` gets each proof of claims, with its model: it raises an error if a second opinion differs."""
         self.parametric = parametric
-        self.system = parametric.system
-        self._instantiate, self._stages = instantiate, stages
+        self.instantiate, self._stages = instantiate, stages
         self._query_limit, self._seconds, self._check = query_limit, seconds, check
-        known = {*self.system.index, *(f.name for f in parametric.free)}
-        self.fairness = tuple(o for o in fairness_constraints(self.system) if self._is_readable(o, known))
-        """The constraints whose rules read nothing but the state, free parameters and their own indices."""
-        self.idles = False
-        """Whether a rule was observed to be enabled without changing the state."""
         self.queries = 0
 
-    def _is_readable(self, constraint: FairnessConstraint, known: set[str]) -> bool:
-        own = {v.name for _, v in constraint.args if isinstance(v, e.Var)}
-        for number in constraint.numbers:
-            instance = self.system.instances[number]
-            terms = (*(c.expr for c in instance.guard), *(t for _, t in instance.updates))
-            if e.variables(*terms) - known - own:
-                return False
-        return True
-
-    # --- the claims
-
-    def later(self, term: Expr) -> Expr:
-        """A term about the state after a step."""
-        moved: dict[Expr, Expr] = {b.var(v.name, v.sort): b.next_(v.name, v.sort) for v in self.system.variables}
-        return _Replaced(moved)(term)
-
-    def can(self, constraint: FairnessConstraint) -> tuple[list[Expr], Expr]:
-        """An instance of the constraint is enabled, and changes the state: the indices, and the condition at them."""
-        rules = [self.system.instances[number] for number in constraint.numbers]
-        changes = (
-            b.or_(_differ(t, b.var(n, t.sort)) for n, t in rule.updates) if self.idles else b.TRUE for rule in rules
-        )
-        enabled = b.or_(b.and_((*(c.expr for c in rule.guard), x)) for rule, x in zip(rules, changes, strict=True))
-        own = [v for _, v in constraint.args if isinstance(v, e.Var)]
-        indices = [b.var(f"{v.name}''", v.sort) for v in own]  # a name that no rule has
-        return indices, _Replaced(dict(zip(own, indices, strict=True)))(enabled)
-
-    def claims(self, waiting: Waiting, rank: Expr, helpful: Sequence[FairnessConstraint]) -> Iterator[Property]:
-        """The claims 1, 2, 4 and 5; 3 is of another system."""
-        wait, later = waiting.condition, self.later
-        goes_on = b.and_((at_most(later(rank), rank), later(waiting.region)))
-        yield _claim("the rank does not increase", Kind.STEP, b.or_((b.not_(wait), later(waiting.goal), goes_on)))
-        yield _claim("the rank is not negative", Kind.INVARIANT, b.or_((b.not_(wait), at_most(b.num(0), rank))))
-        some = []
-        for constraint in helpful:
-            indices, enabled = self.can(constraint)
-            for index in indices:
-                enabled = exists(index, enabled)
-            some.append(enabled)
-        yield _claim("a helpful action is enabled", Kind.INVARIANT, b.or_((b.not_(wait), *some)))
-        for number, constraint in enumerate(helpful, 1):
-            indices, enabled = self.can(constraint)
-            smaller = (b.not_(wait), later(waiting.goal), self._smaller(rank))
-            stays = b.or_((*smaller, b.not_(enabled), later(enabled)))
-            for index in indices:
-                stays = forall(index, stays)
-            yield _claim(f"{label(constraint)} stays enabled (helpful constraint {number})", Kind.STEP, stays)
-
-    def _smaller(self, rank: Expr) -> Expr:
-        return b.not_(at_most(rank, self.later(rank)))
-
-    # --- the proof
-
-    def proved(self, waiting: Waiting, rank: Expr, helpful: Sequence[FairnessConstraint]) -> ArrayRank:
-        """The claims, proved for every size as far as they are."""
-        system, claims = self.system, list(self.claims(waiting, rank, helpful))
+    def proved(self, rule: RankRule, rank: Expr, helpful: Sequence[Helpful]) -> tuple[RankProof, list[str]]:
+        """The claims, proved for every size as far as they are; and the names of the others, none if it is a proof."""
+        system, claims = rule.parametric.system, list(rule.claims(rank, helpful))
         offered = (*(p for p in system.properties if p.kind is Kind.INVARIANT), *system.lemmas)
-        found = self._prove(replace(self.parametric, system=replace(system, properties=(), lemmas=offered)), claims)
+        whole = replace(rule.parametric, system=replace(system, properties=(), lemmas=offered))
+        found = self._prove(whole, claims, self._stages)
         failed = [p.name for p in claims if p.name not in found.proved]
-        known = tuple(_claim(c.name, Kind.INVARIANT, c.condition) for c in found.claims if not c.step)
-        numbers = sorted({number for constraint in helpful for number in constraint.numbers})
-        chosen = {id(system.instances[number]) for number in numbers}
-        actions = tuple(
-            replace(a, instances=kept)
-            for a in system.actions
-            if (kept := tuple(i for i in a.instances if id(i) in chosen))
-        )
-        only = replace(self.parametric, system=replace(system, actions=actions, properties=(), lemmas=known))
-        changes = b.or_(_differ(b.next_(v.name, v.sort), b.var(v.name, v.sort)) for v in system.variables)
-        idle = b.not_(changes) if self.idles else b.FALSE
-        decreases = b.or_((b.not_(waiting.condition), self.later(waiting.goal), self._smaller(rank), idle))
-        helps = _claim("a helpful step decreases the rank", Kind.STEP, decreases)
-        if not failed and helps.name not in self._prove(only, [helps]).proved:
-            failed.append(helps.name)
-        used = (*found.lemmas, *found.found)
-        return ArrayRank(rank, tuple(helpful), used, tuple(failed))
+        helps = rule.decreases(rank)
+        if not failed and helpful:
+            known = tuple(as_claim(c.name, Kind.INVARIANT, c.condition) for c in found.claims if not c.step)
+            only = rule.helping(helpful)
+            only = replace(only, system=replace(only.system, lemmas=known))
+            # No laws are discovered here: one of the helpful rules alone may be false after other rules.
+            if helps.name not in self._prove(only, [helps], ()).proved:
+                failed.append(helps.name)
+        discovered = tuple((c.name, c.condition) for c in found.claims if c.found)
+        return RankProof(rule, rank, tuple(helpful), found.lemmas, discovered), failed
 
-    def _prove(self, parametric: Parametric, claims: Sequence[Property]) -> AnySize:
-        found = prove_any(parametric, claims, self._stages, query_limit=self._query_limit, seconds=self._seconds())
+    def _prove(self, parametric: Parametric, claims: Sequence[Property], stages: Sequence[Stage]) -> AnySize:
+        found = prove_any(parametric, claims, stages, query_limit=self._query_limit, seconds=self._seconds())
         self.queries += found.queries
+        if self._seconds() <= NO_TIME:
+            raise interrupts.TimeUp
         self._check(parametric, found)
         return found
 
-    def prove(self, waiting: Waiting, rank: Expr | None) -> ArrayRank | None:
+    def prove(self, waiting: Waiting, rank: Expr | None) -> tuple[RankProof, list[str]] | None:
         """A proof with the given rank, or with one that small instances suggest; else the last attempt, None without one."""
-        last: ArrayRank | None = None
-        for weighted, helpful in self._suggested(waiting, rank):
-            last = self.proved(waiting, weighted, helpful)
-            if not last.failed:
+        last = None
+        for suggestion in self._suggested(waiting, rank):
+            last = self.proved(*suggestion)
+            if not last[1]:
                 return last
         return last
 
     # --- ranks that small instances suggest
 
-    def _parts(self) -> list[Expr]:
-        """Nonnegative terms: distances from bounds, and indicators of the values of enums and truth values."""
+    def _parts(self, indices: Sequence[e.Var]) -> list[Expr]:
+        """Nonnegative terms: distances from bounds, and indicators of the values of enums and truth values; of an array the
+        sums of these, and those of its elements at the indices."""
         found: list[Expr] = []
-        for v in self.system.variables:
-            found += _distances(b.var(v.name, v.sort), v.sort)
+        for v in self.parametric.system.variables:
+            term = b.var(v.name, v.sort)
+            found += _distances(term, v.sort)
+            for index in indices:
+                if any_length(v.sort) and v.sort.index == index.sort:
+                    found += _distances(b.select(term, index), v.sort.element)
         return list(dict.fromkeys(found))
 
-    def _suggested(self, waiting: Waiting, given: Expr | None) -> Iterator[tuple[Expr, tuple[FairnessConstraint, ...]]]:
+    def _suggested(self, waiting: Waiting, given: Expr | None) -> Iterator[tuple[RankRule, Expr, tuple[Helpful, ...]]]:
         """Ranks, smallest first, each with its helpful constraints: all that decrease it in the observed steps."""
-        parts = self._parts() if given is None else [given]
+        parts = self._parts(waiting.indices) if given is None else [given]
         observed = _Observed(self, waiting, parts)
         for small in small_values(self.parametric.free):
             observed.instance(small)
+        rule = RankRule(self.parametric, waiting, observed.idles)
         if not observed.states:
             return  # no instance was looked at
         if not observed.choices:  # nothing waits in small instances: perhaps nothing ever does
-            yield b.num(0), ()
+            yield rule, b.num(0), ()
             return
         for weights in observed.weights() if given is None else [(1,)]:
             rank: Expr = b.num(0)
             for weight, part in zip(weights, parts, strict=True):
                 if weight:
                     rank = b.add(rank, part if weight == 1 else b.mul(b.num(weight), part))
-            yield rank, tuple(self.fairness[at] for at in observed.helpful(weights))
+            yield rule, rank, observed.helpful(weights)
 
 
-def has_indices(parametric: Parametric) -> bool:
-    """Whether there are free parameters, and some variable is no scalar, or some rule has an index."""
+def has_indices(parametric: Parametric, name: str) -> bool:
+    """Whether there are free parameters, and some variable is no scalar, or some rule or the property has an index."""
     if not parametric.free:
         return False  # no instance can be looked at
+    formula = parametric.system.property(name).formula
     args = (v for i in parametric.system.instances for _, v in i.args)
-    return any(not is_scalar(v.sort) for v in parametric.system.variables) or any(isinstance(v, e.Var) for v in args)
+    return (
+        any(not is_scalar(v.sort) for v in parametric.system.variables)
+        or any(isinstance(v, e.Var) for v in args)
+        or (formula is not None and indices_of(parametric, formula) != ())
+    )
 
 
 def prove_over_indices(
     parametric: Parametric,
     name: str,
     *,
-    rank: str | None,
+    rank: str | Measure | None,
     instantiate: Instantiate,
     stages: Sequence[Stage],
     query_limit: float,
@@ -286,7 +194,7 @@ def prove_over_indices(
 def _proved_over_indices(
     parametric: Parametric,
     name: str,
-    rank: str | None,
+    rank: str | Measure | None,
     instantiate: Instantiate,
     stages: Sequence[Stage],
     query_limit: float,
@@ -296,20 +204,22 @@ def _proved_over_indices(
     prop = parametric.system.property(name)
     if prop.formula is None:
         raise UsageError(f"{name} is not a temporal property", remedy="it can be proved without a ranking function")
-    given = None if rank is None else parsed_rank(parametric, rank)
     begun = time.monotonic()
 
     def left() -> float:
-        return max(seconds - (time.monotonic() - begun), 0.001)
+        return max(seconds - (time.monotonic() - begun), NO_TIME)
 
     ranking = ArrayRanking(parametric, instantiate, stages, query_limit=query_limit, seconds=left, check=check)
+    proofs: list[RankProof] = []
 
-    def answer(verdict: Verdict, because: str, proofs: Sequence[ArrayRank] = ()) -> Ranked:
+    def answer(verdict: Verdict, because: str) -> Ranked:
         finding = Finding(name, Kind.TEMPORAL, verdict, None, because)
-        ranks = "; ".join(dict.fromkeys(written(p.rank) for p in proofs))
-        helpful = tuple(dict.fromkeys(label(o) for p in proofs for o in p.helpful))
-        used = tuple(dict.fromkeys(n for p in proofs for n in p.used))
-        return Ranked(finding, ranks, helpful, used, ranking.queries, time.monotonic() - begun)
+        found = proofs if verdict is Verdict.HOLDS else ()
+        ranks = "; ".join(dict.fromkeys(p.text for p in found))
+        helpful = tuple(dict.fromkeys(h.label for p in found for h in p.helpful))
+        used = tuple(dict.fromkeys(n for p in found for n in (*p.lemmas, *(name for name, _ in p.discovered))))
+        spent = time.monotonic() - begun
+        return Ranked(finding, ranks, helpful, used, ranking.queries, spent, tuple(found))
 
     if parametric.system.constraint is not None:
         return answer(Verdict.INCONCLUSIVE, "ranks over arrays are not looked for under a state constraint")
@@ -318,31 +228,35 @@ def _proved_over_indices(
             Verdict.INCONCLUSIVE,
             "evaluating the property may be an error: state it without the operation that may fail",
         )
-    proofs: list[ArrayRank] = []
-    for claim in claims(prop.formula):
-        waiting = waiting_for(claim)
-        if waiting is None:
+    for regions in waitings(parametric, prop.formula):
+        if not regions:
             return answer(
                 Verdict.INCONCLUSIVE, "only leads_to, eventually and always(eventually(...)) of conditions have a rank"
             )
-        p, q = waiting
-        last = ranking.prove(Waiting(b.TRUE, q), given)
-        if (last is None or last.failed) and p is not b.TRUE:
-            last = ranking.prove(Waiting(p, q), given) or last
+        given = None if rank is None else _term(parametric, rank, regions[0].indices)
+        last = None
+        for waiting in regions:
+            last = ranking.prove(waiting, given) or last
+            if last is not None and not last[1]:
+                break
         if last is None:
             what = "no sum of few parts decreases" if given is None else "the rank given does not decrease"
             other = "give one" if given is None else "give another"
             return answer(Verdict.INCONCLUSIVE, f"{what} in small instances: {other} with --rank")
-        if last.failed:
-            missing = " and ".join(last.failed)
+        proof, failed = last
+        if isinstance(rank, Measure):
+            proof = replace(proof, name=rank.name)
+        if failed:
+            missing = " and ".join(failed)
             return answer(
                 Verdict.INCONCLUSIVE,
-                f"with the rank {written(last.rank)} it is not proved that {missing}: give another with --rank, or lemmas",
+                f"with the rank {proof.text} it is not proved that {missing}: give another with --rank, or lemmas",
             )
-        proofs.append(last)
-    free = ", ".join(f.name for f in parametric.free)
-    ranks = "; ".join(dict.fromkeys(written(p.rank) for p in proofs))
-    *first, last_one = dict.fromkeys(label(o) for p in proofs for o in p.helpful) or [""]
+        proofs.append(proof)
+    every = [f.name for f in parametric.free]
+    every += [n for p in proofs for n in index_names(parametric, p.rule.waiting.indices).values()]
+    ranks = "; ".join(dict.fromkeys(p.text for p in proofs))
+    *first, last_one = dict.fromkeys(h.label for p in proofs for h in p.helpful) or [""]
     smaller = (
         f", which {', '.join(first)} and {last_one} make smaller" if first else f", which {last_one} makes smaller"
     )
@@ -351,8 +265,7 @@ def _proved_over_indices(
         how = f"each step of {own} reaches the goal" if last_one else "no reachable state waits for the goal"
     else:
         how = f"by the ranking function {ranks}{smaller if last_one else ''}"
-    because = f"{how}, for every value of {free}"
-    return answer(Verdict.HOLDS, because, proofs)
+    return answer(Verdict.HOLDS, f"{how}, for every value of {', '.join(dict.fromkeys(every))}")
 
 
 class _Observed:
@@ -360,9 +273,11 @@ class _Observed:
 
     def __init__(self, ranking: ArrayRanking, waiting: Waiting, parts: Sequence[Expr]) -> None:
         self._ranking, self._waiting, self._parts = ranking, waiting, parts
+        self._helpful = helpful_constraints(ranking.parametric, waiting.indices)
+        """The constraints that may be helpful; the others are numbers of these."""
         self.steps: dict[tuple[int, ...], None] = {}
         """The differences of the parts, of each step that does not reach the goal."""
-        self.of: list[dict[tuple[int, ...], None]] = [{} for _ in ranking.fairness]
+        self.of: list[dict[tuple[int, ...], None]] = [{} for _ in self._helpful]
         """The same of the steps of each constraint."""
         self.choices: dict[frozenset[int], None] = {}
         """The constraints that are enabled in a waiting state."""
@@ -370,70 +285,100 @@ class _Observed:
         """Number of states that were looked at."""
         self.losses: dict[tuple[int, tuple[int, ...]], None] = {}
         """A constraint, and the differences of a step that disables one of its instances."""
+        self.idles = False
+        """Whether a rule was observed to be enabled without changing the state."""
 
     def instance(self, small: Mapping[str, int]) -> None:
         """Looks at the reachable states of an instance, up to a number of them."""
         try:
-            system = self._ranking._instantiate(small)
+            system = self._ranking.instantiate(small)
             interpreter = Interpreter(system)
             found = dict.fromkeys(state for state, _ in zip(interpreter.initial_states(), range(64), strict=False))
         except StreamproofError:
             return
         put = Ground(small)
-        wait, goal = put(self._waiting.condition), put(self._waiting.goal)
-        parts = [put(part) for part in self._parts]
-        groups = self._groups(system)
+        indices = self._waiting.indices
+        ranges = [put.indices(v.sort) for v in indices if isinstance(v.sort, RangeSort)]
+        places = [
+            self._place(system, small, dict(zip([v.name for v in indices], chosen, strict=True)))
+            for chosen in product(*ranges)
+        ]
         queue = list(found)
         for state in queue:
             self.states += 1
             try:
                 after = [interpreter.take(instance, state) for instance in system.instances]
-                waits = bool(interpreter.value(wait, state))
-                before = interpreter.values(parts, state) if waits else ()
+                for place in places:
+                    self._state(system, interpreter, state, after, *place)
             except EvaluationError:
                 return  # a mistake of the model
+            self.idles |= state in after
             for then in after:
                 if then is not None and then not in found and len(found) < MOST_STATES:
                     found[then] = None
                     queue.append(then)
-            if not waits:
-                continue
-            enabled = {at for at, then in enumerate(after) if then not in (None, state)}
-            self._ranking.idles |= state in after
-            self.choices[frozenset(o for o, numbers in groups if enabled & numbers)] = None
-            for number, then in enumerate(after):
-                if then is None or then == state or interpreter.value(goal, then):
-                    continue
-                change = tuple(x - y for x, y in zip(interpreter.values(parts, then), before, strict=True))
-                self.steps[change] = None
-                for o, numbers in groups:
-                    if number in numbers:
-                        self.of[o][change] = None
-                    elif enabled & numbers and not any(
-                        interpreter.take(system.instances[other], then) not in (None, then) for other in numbers
-                    ):
-                        self.losses[o, change] = None
 
-    def _groups(self, system: System) -> list[tuple[int, frozenset[int]]]:
+    def _place(
+        self, system: System, small: Mapping[str, int], chosen: Mapping[str, int]
+    ) -> tuple[Expr, Expr, list[Expr], list[tuple[int, frozenset[int]]]]:
+        """The conditions, the parts and the constraints of an instance at one value of the indices of the property."""
+        put = Ground(small, chosen)
+        parts = [put(part) for part in self._parts]
+        return put(self._waiting.condition), put(self._waiting.goal), parts, self._groups(system, chosen)
+
+    def _state(
+        self,
+        system: System,
+        interpreter: Interpreter,
+        state: State,
+        after: Sequence[State | None],
+        wait: Expr,
+        goal: Expr,
+        parts: Sequence[Expr],
+        groups: Sequence[tuple[int, frozenset[int]]],
+    ) -> None:
+        if not interpreter.value(wait, state):
+            return
+        before = interpreter.values(parts, state)
+        enabled = {at for at, then in enumerate(after) if then not in (None, state)}
+        self.choices[frozenset(o for o, numbers in groups if enabled & numbers)] = None
+        for number, then in enumerate(after):
+            if then is None or then == state or interpreter.value(goal, then):
+                continue
+            change = tuple(x - y for x, y in zip(interpreter.values(parts, then), before, strict=True))
+            self.steps[change] = None
+            for o, numbers in groups:
+                if number in numbers:
+                    self.of[o][change] = None
+                elif enabled & numbers and not any(
+                    interpreter.take(system.instances[other], then) not in (None, then) for other in numbers
+                ):
+                    self.losses[o, change] = None
+
+    def _groups(self, system: System, chosen: Mapping[str, int]) -> list[tuple[int, frozenset[int]]]:
         """Each constraint of an instance: the number of the constraint for every size, and its rules."""
         found = []
         for concrete in fairness_constraints(system):
-            for at, o in enumerate(self._ranking.fairness):
+            for number, helpful in enumerate(self._helpful):
+                o, at = helpful.constraint, dict(helpful.at)
                 fixed = {n: v for n, v in o.args if not isinstance(v, e.Var)}
+                fixed |= {n: chosen[at[v].name] for n, v in o.args if v in at}
                 same = {n: v for n, v in concrete.args if n in fixed} == fixed
                 if (o.action, o.branch) == (concrete.action, concrete.branch) and same:
-                    found.append((at, frozenset(concrete.numbers)))
+                    found.append((number, frozenset(concrete.numbers)))
         return found
 
-    def helpful(self, weights: Sequence[int]) -> list[int]:
-        """The constraints whose steps all decrease the rank, and that no step disables without decreasing it."""
+    def helpful(self, weights: Sequence[int]) -> tuple[Helpful, ...]:
+        """The constraints whose steps all decrease the rank, and that no step disables without decreasing it. Of one that
+        is helpful at every index, those at one index are left out."""
 
         def change(row: Sequence[int]) -> int:
             return sum(w * d for w, d in zip(weights, row, strict=True))
 
         lost = {o for o, row in self.losses if change(row) >= 0}
         taken = {o for choice in self.choices for o in choice}
-        return [o for o in sorted(taken - lost) if all(change(row) < 0 for row in self.of[o])]
+        good = [self._helpful[o] for o in sorted(taken - lost) if all(change(row) < 0 for row in self.of[o])]
+        return tuple(h for h in good if not any(h.is_part_of(other) for other in good))
 
     def weights(self) -> Iterator[tuple[int, ...]]:
         """Weights of the parts that satisfy the rule in everything observed, lightest first."""
@@ -442,7 +387,7 @@ class _Observed:
         solver = z3.Optimize(ctx=ctx)
         solver.set("timeout", int(1_000 * TIMEOUT))
         weights = [z3.Int(f"w{at}", ctx) for at in range(len(self._parts))]
-        helps = [z3.Bool(f"h{at}", ctx) for at in range(len(self._ranking.fairness))]
+        helps = [z3.Bool(f"h{at}", ctx) for at in range(len(self._helpful))]
 
         def change(row: Sequence[int]) -> Any:
             return z3.Sum([z3.IntVal(0, ctx), *(w * d for w, d in zip(weights, row, strict=True) if d)])
@@ -452,7 +397,8 @@ class _Observed:
             solver.add(z3.Implies(helps[at], context.all_of(change(row) < 0 for row in rows)))
         solver.add(*(context.any_of(helps[o] for o in choice) for choice in self.choices))
         solver.add(*(z3.Implies(helps[o], change(row) < 0) for o, row in self.losses))
-        solver.minimize(z3.Sum([z3.IntVal(0, ctx), *weights]))
+        cost = [2 if any(isinstance(t, Total) for t in e.subterms(part)) else 1 for part in self._parts]
+        solver.minimize(z3.Sum([z3.IntVal(0, ctx), *(w * c for w, c in zip(weights, cost, strict=True))]))
         for _ in range(ATTEMPTS):
             if interrupts.answer(solver) != z3.sat:
                 return
@@ -460,45 +406,6 @@ class _Observed:
             chosen = tuple(model.eval(w, model_completion=True).as_long() for w in weights)
             yield chosen
             solver.add(context.any_of(w != x for w, x in zip(weights, chosen, strict=True)))
-
-
-class _Replaced(Substitution):
-    """A substitution of names that no quantifier binds, also under quantifiers and sums."""
-
-    def rebuild(self, term: Expr) -> Expr:
-        """The term from its substituted operands."""
-        if isinstance(term, Forall | Total) and isinstance(term.bound.sort, TermRange):
-            ends = (term.bound.sort.least, term.bound.sort.most)
-            assert all(self(end) is end for end in ends), "the language and ranks have ranges of parameters only"
-        match term:
-            case Forall(bound=bound, body=body):
-                return forall(bound, self(body), term.loc)
-            case Total(bound=bound, body=body):
-                return total(bound, self(body), term.loc)
-            case _:
-                return super().rebuild(term)
-
-
-def _differ(one: Expr, other: Expr) -> Expr:
-    """Two values of a variable are different."""
-    if any_length(other.sort):
-        at = b.var("at'", other.sort.index)
-        return b.not_(forall(at, b.not_(_differ(b.select(one, at), b.select(other, at)))))
-    return b.not_(b.eq(one, other))
-
-
-def _claim(name: str, kind: Kind, condition: Expr) -> Property:
-    return Property(name, kind, condition, (Conjunct(condition, name, None),))
-
-
-def label(constraint: FairnessConstraint) -> str:
-    """A constraint as text, with the names of its indices: ``send(i)``."""
-    args = (
-        n if isinstance(v, e.Var) else f"{n}={text}"
-        for (n, v), text in zip(constraint.args, constraint.texts, strict=True)
-    )
-    branch = "" if constraint.branch is None else f": {constraint.branch}"
-    return f"{constraint.action}({', '.join(args)}){branch}"
 
 
 def _distances(term: Expr, sort: Sort) -> Iterator[Expr]:
@@ -522,7 +429,8 @@ def _distances(term: Expr, sort: Sort) -> Iterator[Expr]:
         case ArraySort(index, element) if any_length(sort):
             bound = b.var("at'", index)
             for one in _distances(b.select(term, bound), element):
-                yield total(bound, one)
+                if not any(isinstance(t, Total) for t in e.subterms(one)):  # a sum of sums is outside the fragment
+                    yield total(bound, one)
         case ArraySort(index, element):
             for key in values(index):
                 yield from _distances(b.select(term, b.const(index, key)), element)
@@ -531,12 +439,17 @@ def _distances(term: Expr, sort: Sort) -> Iterator[Expr]:
 _OPERATORS = {ast.Add: b.add, ast.Sub: b.sub, ast.Mult: b.mul}
 
 
-def parsed_rank(parametric: Parametric, text: str) -> Expr:
-    """An arithmetic expression over variables and parameters, with sums over ranges:
+def _term(parametric: Parametric, rank: str | Measure, indices: Sequence[e.Var]) -> Expr:
+    return rank.expr if isinstance(rank, Measure) else parsed_rank(parametric, rank, indices)
+
+
+def parsed_rank(parametric: Parametric, text: str, indices: Sequence[e.Var] = ()) -> Expr:
+    """An arithmetic expression over variables, parameters and the indices of the property, with sums over ranges:
     ``sum(2*left[c] + wire[c] for c in range(n))``. Truth values count 1 or 0, and so does ``busy[c] == "WORK"``. Raises
     `UsageError`."""
     known: dict[str, Expr] = {v.name: b.var(v.name, v.sort) for v in parametric.system.variables}
     known |= {f.name: b.var(f.name, f.sort) for f in parametric.free}
+    known |= {name: index for index, name in index_names(parametric, indices).items()}
 
     def number(term: Expr, node: ast.expr) -> Expr:
         if isinstance(term.sort, BoolSort):
@@ -548,7 +461,7 @@ def parsed_rank(parametric: Parametric, text: str) -> Expr:
     def refused(node: ast.expr) -> UsageError:
         return UsageError(
             f"{ast.unparse(node)!r} is not supported in a rank",
-            remedy="write sums, differences and products of numbers, array[i], and sum(... for i in range(n))",
+            remedy="write sums, differences and products of numbers, array[i], array['key'], and sum(... for i in range(n))",
         )
 
     def place(node: ast.expr, names: Mapping[str, Expr]) -> Expr:
@@ -562,8 +475,20 @@ def parsed_rank(parametric: Parametric, text: str) -> Expr:
             case ast.Subscript(value=inner, slice=index):
                 term = place(inner, names)
                 if isinstance(term.sort, ArraySort):
-                    return b.select(term, value(index, names))
+                    return b.select(term, key(term.sort.index, index, names))
         raise refused(node)
+
+    def key(sort: Sort, node: ast.expr, names: Mapping[str, Expr]) -> Expr:
+        if not isinstance(sort, EnumSort | KeySort):
+            return value(node, names)
+        try:
+            given = ast.literal_eval(node)
+            known = contains(sort, given)
+        except (ValueError, TypeError):  # no literal, or one that is no key, such as a list
+            known = False
+        if not known:
+            raise refused(node)
+        return b.const(sort, given)
 
     def value(node: ast.expr, names: Mapping[str, Expr]) -> Expr:
         match node:

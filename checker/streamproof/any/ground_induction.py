@@ -25,15 +25,15 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Check, Instance, Kind, Property, System
 from streamproof.transform.assume import Substitution
 from streamproof.transform.constraint import after
-from streamproof.transform.ground import Ground, ground, weight
+from streamproof.transform.ground import Ground, Weight, ground
 from streamproof.transform.scalarise import scalarise
 from streamproof.transform.unbounded import Parametric
 
 MOST = 6
 """Values of the parameters at which an induction is checked."""
-HEAVIEST = 2_500
-"""Maximum size of a checked system, in terms (see `weight`)."""
-ALL_TERMS = 10_000
+HEAVIEST = 3_000
+"""Maximum size of a checked system, in terms (see `Weight`)."""
+ALL_TERMS = 6_000
 """Maximum total size, in terms."""
 LIMIT = 3_000_000
 """Resource limit of the solver for one system, in its own steps."""
@@ -89,7 +89,8 @@ def _lightest(
     parametric: Parametric, candidates: Sequence[Mapping[str, int]]
 ) -> Iterator[tuple[int, Mapping[str, int]]]:
     """The first of the candidates, then the others by size, each with its size."""
-    weighed = [(weight(parametric, values), values) for values in candidates]
+    weight = Weight(parametric)
+    weighed = [(weight(values), values) for values in candidates]
     for heavy, values in (*weighed[:1], *sorted(weighed[1:], key=lambda pair: pair[0])):
         if heavy <= HEAVIEST:
             yield heavy, values

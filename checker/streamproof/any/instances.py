@@ -18,7 +18,7 @@ from streamproof.selection import Selection
 from streamproof.system.expr import variables
 from streamproof.system.model import System
 from streamproof.system.verdict import Finding, Verdict, number_of
-from streamproof.transform.ground import weight
+from streamproof.transform.ground import Weight
 from streamproof.transform.unbounded import Parametric
 
 INSTANCES = 24
@@ -97,9 +97,10 @@ def search_instances(
     left = ALL_STATES
     worth = candidates(selection.target.spec, selection.variant, selection.given, parametric.free)
     open_below = [f.name for f in parametric.free if f.least is None]  # no lower limit declared
-    chosen = [v for v in worth if weight(parametric, v) <= HEAVIEST and all(v[n] >= 0 for n in open_below)]
+    weight = Weight(parametric)
+    chosen = [v for v in worth if weight(v) <= HEAVIEST and all(v[n] >= 0 for n in open_below)]
     chosen = chosen[:INSTANCES] if parametric.free else []
-    for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(parametric, v), sum(v.values())))):
+    for values in (*chosen[:1], *sorted(chosen[1:], key=lambda v: (weight(v), sum(v.values())))):
         if left <= 0 or interrupts.left() <= 0:
             break
         progress(f"searching the instance at {parameters_text(values)}")

@@ -19,7 +19,7 @@ from streamproof.base.records import dataclass, replace
 from streamproof.engines.proving import RANK_QUERY_SECONDS, RANK_SECONDS, examined
 from streamproof.selection import Selection
 from streamproof.system.model import Kind, System
-from streamproof.system.verdict import CheckResult, Seconds, Verdict
+from streamproof.system.verdict import CheckResult, Measure, Seconds, Verdict
 from streamproof.transform.constraint import within_constraint
 from streamproof.transform.unbounded import Parametric, Unbounded
 
@@ -31,6 +31,8 @@ class RankedProof(CheckResult):
     ranks: tuple[Ranked, ...] = ()
     system: System = System("", (), ())
     """The system of the proofs, whose parameters may be symbolic."""
+    parametric: Parametric | None = None
+    """The model with symbolic parameters or unbounded integers, if it has any."""
 
 
 def prove_ranked(
@@ -71,22 +73,25 @@ def prove_ranked(
         with timely(COMPARING, silent=True):
             compare_readings(selection.target.spec, selection.variant, selection.given, model)
     ready = time.perf_counter() - begun
+    named = _quantity(selection, rank, free)
+    given = (rank or None) if named is None else named
     query = RANK_QUERY_SECONDS if query_limit is None else query_limit
     limit = RANK_SECONDS if time_limit is None else time_limit
     answers = []
     with interrupts.unlimited():  # each property has its own limit
         for name in names:
             on_progress(f"looking for a rank of {name}")
-            if isinstance(model, Parametric) and has_indices(model):
-                answers.append(_over_indices(selection, model, name, rank, query, limit))
+            if isinstance(model, Parametric) and has_indices(model, name):
+                answers.append(_over_indices(selection, model, name, given, query, limit))
             else:
-                answers.append(prove_by_ranking(model, name, rank=rank or None, query_limit=query, seconds=limit))
+                answers.append(prove_by_ranking(model, name, rank=given, query_limit=query, seconds=limit))
         seconds = Seconds(time.perf_counter() - begun, ready, sum(a.seconds for a in answers))
         result = RankedProof(
             tuple(a.finding for a in answers),
             seconds=seconds,
             ranks=tuple(answers),
             system=model.system if isinstance(model, Parametric) else model,
+            parametric=model if isinstance(model, Parametric) else None,
         )
         if isinstance(model, Parametric):
             proved = [f.property for f in result.findings if f.verdict is Verdict.HOLDS]
@@ -98,8 +103,23 @@ def prove_ranked(
     return within_constraint(result.system, result)
 
 
+def _quantity(selection: Selection, rank: str, free: Sequence[str]) -> Measure | None:
+    """The quantity of the model that a rank names, if it names one."""
+    if not rank.isidentifier():
+        return None
+    measure = selection.target.quantity(rank, selection.variant, selection.given, free)
+    if measure is not None and measure.checks:
+        raise UsageError(f"{rank} may have no value in some state", remedy="a rank needs one in every state")
+    return measure
+
+
 def _over_indices(
-    selection: Selection, parametric: Parametric, name: str, rank: str, query_limit: float, seconds: float
+    selection: Selection,
+    parametric: Parametric,
+    name: str,
+    rank: str | Measure | None,
+    query_limit: float,
+    seconds: float,
 ) -> Ranked:
     """The proof of a property of a model with arrays, or rules with a parameter, whose range is free."""
 
@@ -112,7 +132,7 @@ def _over_indices(
     return prove_over_indices(
         parametric,
         name,
-        rank=rank or None,
+        rank=rank,
         instantiate=instance,
         stages=stages(selection, parametric),
         query_limit=query_limit,

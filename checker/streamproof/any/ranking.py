@@ -24,7 +24,7 @@ from itertools import combinations, product
 from typing import Any
 
 from streamproof import interrupts
-from streamproof.any.engine.claims import at_most, ends, inside
+from streamproof.any.engine.claims import ends, inside
 from streamproof.any.engine.values import SymbolicView, Universe
 from streamproof.base.errors import UsageError
 from streamproof.base.records import dataclass, replace
@@ -32,7 +32,7 @@ from streamproof.symbolic.solver import SolverAnswer, SolverBudget, Stopped, che
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.formula import Always, Atom, Eventually, Formula, LeadsTo, NotF, OrF, atoms, claims
+from streamproof.system.formula import atoms, claims
 from streamproof.system.model import (
     Action,
     Conjunct,
@@ -44,12 +44,14 @@ from streamproof.system.model import (
     fairness_constraints,
 )
 from streamproof.system.sorts import BoolSort, EnumSort, RangeSort, Sort, is_scalar
-from streamproof.system.verdict import Finding, Verdict
+from streamproof.system.verdict import Finding, Measure, Verdict
 from streamproof.transform.assume import Substitution
 from streamproof.transform.constraint import after, changing
 from streamproof.transform.fair_scheduler import enabled
+from streamproof.transform.flatten import Rewriter
+from streamproof.transform.rank_rule import Helpful, RankProof, RankRule, Waiting, waiting_for
 from streamproof.transform.scalarise import scalarise
-from streamproof.transform.unbounded import Forall, Parametric, Total, has_unbounded, instead_of, written
+from streamproof.transform.unbounded import Forall, Parametric, Total, at_most, has_unbounded, instead_of
 
 WEIGHTS = (1, 2, 3)
 """Coefficients of the summands in the search for a rank."""
@@ -69,13 +71,15 @@ class Ranked:
     invariants: tuple[str, ...]
     queries: int
     seconds: float
+    proofs: tuple[RankProof, ...] = ()
+    """Its proof of each ``leads_to``, for a certificate; none of a system without free parameters and unbounded integers."""
 
 
 def prove_by_ranking(
     model: System | Parametric,
     name: str,
     *,
-    rank: str | None = None,
+    rank: str | Measure | None = None,
     query_limit: float = 2.0,
     seconds: float = 60.0,
 ) -> Ranked:
@@ -96,14 +100,15 @@ def prove_by_ranking(
 class _RankAttempt:
     def __init__(self, model: System | Parametric, name: str, query_limit: float, seconds: float) -> None:
         self.seconds = seconds
+        self.parametric: Parametric | None
         self.budget = SolverBudget(query_limit, seconds)
         if isinstance(model, Parametric):
-            self.system, self.free = model.system, model.free
+            self.system, self.free, self.parametric = model.system, model.free, model
             self.initial = model.initial
             searched = bool(self.free) and not any(has_unbounded(v.sort) for v in self.system.variables)
             self._or_check = ", or use check at one size" if searched else ""
         else:
-            self.system, self.free = scalarise(model).system, ()
+            self.system, self.free, self.parametric = scalarise(model).system, (), None
             self._or_check = ", or use check"
             first = (
                 b.or_(b.eq(b.var(v.name, v.sort), b.const(v.sort, x)) for x in dict.fromkeys(v.initial))
@@ -171,7 +176,7 @@ class _RankAttempt:
 
     # --- the attempt ---
 
-    def run(self, rank: str | None) -> Ranked:
+    def run(self, rank: str | Measure | None) -> Ranked:
         """The result; inconclusive if a condition was not proved, with that condition."""
         try:
             with interrupts.limited(self.seconds), interrupts.doing("looking for a ranking function"):
@@ -179,13 +184,13 @@ class _RankAttempt:
         except (Stopped, interrupts.TimeUp):
             return self._open(f"out of time after {self.seconds:g} s: allow more, or give a rank")
 
-    def _run(self, rank: str | None) -> Ranked:
+    def _run(self, rank: str | Measure | None) -> Ranked:
         assert self.prop.formula is not None, "a temporal property has a formula"
         try:
-            wanted = None if rank is None else self._parsed(rank)
+            self._name = rank.name if isinstance(rank, Measure) else ""
+            wanted = None if rank is None else self._term(rank)
             self._find_invariants()
-            ranks: list[str] = []
-            helpful: list[str] = []
+            proofs: list[RankProof] = []
             for claim in claims(self.prop.formula):
                 waiting = waiting_for(claim)
                 if waiting is None:
@@ -196,14 +201,14 @@ class _RankAttempt:
                         "the rank given does not show it" if wanted is not None else "no sum of few variables shows it"
                     )
                     return self._open(f"{tried}: give another with --rank, or invariants that it needs{self._or_check}")
-                ranks.append(f"{written(found[0])}")
-                helpful += [o.label for o in found[1] if o.label not in helpful]
+                proofs.append(found)
         except _NotSafe as wrong:
             return self._open(str(wrong))
-        return self._proved(ranks, helpful)
+        return self._proved(proofs)
 
-    def _proved(self, ranks: Sequence[str], helpful: Sequence[str]) -> Ranked:
-        rank = "; ".join(dict.fromkeys(ranks))
+    def _proved(self, proofs: Sequence[RankProof]) -> Ranked:
+        rank = "; ".join(dict.fromkeys(p.text for p in proofs))
+        helpful = [*dict.fromkeys(h.constraint.label for p in proofs for h in p.helpful)]
         names = tuple(name for name, _ in self.invariants if name)
         for_all = f", for every value of {', '.join(f.name for f in self.free)}" if self.free else ""
         *first, last = helpful or [""]
@@ -213,7 +218,8 @@ class _RankAttempt:
         if names:
             because += f", with {', '.join(names)}"
         finding = Finding(self.prop.name, Kind.TEMPORAL, Verdict.HOLDS, None, because)
-        return Ranked(finding, rank, tuple(helpful), names, self.budget.queries, self.budget.elapsed)
+        certifiable = tuple(proofs) if self.parametric is not None else ()
+        return Ranked(finding, rank, tuple(helpful), names, self.budget.queries, self.budget.elapsed, certifiable)
 
     def _open(self, why: str) -> Ranked:
         finding = Finding(self.prop.name, Kind.TEMPORAL, Verdict.INCONCLUSIVE, None, why)
@@ -254,8 +260,8 @@ class _RankAttempt:
 
     # --- the rule ---
 
-    def _ranked(self, p: Expr, q: Expr, wanted: Expr | None) -> tuple[Expr, tuple[FairnessConstraint, ...]] | None:
-        """A rank that proves `p` leads to `q`, with its helpful constraints."""
+    def _ranked(self, p: Expr, q: Expr, wanted: Expr | None) -> RankProof | None:
+        """A proof that `p` leads to `q`."""
         inv = [c for _, c in self.invariants]
         for region in (b.TRUE, p):
             wait = [*inv, region, b.not_(q)]
@@ -264,7 +270,10 @@ class _RankAttempt:
             for rank in (wanted,) if wanted is not None else self._candidates():
                 helpful = self._shows(wait, q, rank)
                 if helpful is not None:
-                    return rank, helpful
+                    original = self.parametric or Parametric(self.system, (), self.initial)
+                    rule = RankRule(original, Waiting(region, q), idles=True)
+                    names = tuple(name for name, _ in self.invariants if name)
+                    return RankProof(rule, rank, tuple(map(Helpful, helpful)), names, name=self._name)
         return None
 
     def _shows(self, wait: Sequence[Expr], q: Expr, rank: Expr) -> tuple[FairnessConstraint, ...] | None:
@@ -329,6 +338,18 @@ class _RankAttempt:
                         yield place
                 case _:
                     continue
+
+    def _term(self, rank: str | Measure) -> Expr:
+        """The rank as a term over the variables here, which are scalars."""
+        if isinstance(rank, str):
+            return self._parsed(rank)
+        if any(isinstance(t, Forall | Total) for t in e.subterms(rank.expr)):
+            raise UsageError(
+                f"{rank.name} is no rank here: all(), any() or sum() over a range of free size",
+                loc=rank.loc,
+                remedy="give the parameters it depends on a value",
+            )
+        return rank.expr if self.parametric is not None else Rewriter().scalar(rank.expr)
 
     def _parsed(self, text: str) -> Expr:
         """An arithmetic expression over variables and parameters."""
@@ -418,29 +439,3 @@ def _offered(prop: Property) -> bool:
         and not prop.checks
         and not any(isinstance(term, Forall | Total) for term in e.subterms(prop.expr))
     )
-
-
-def waiting_for(claim: Formula) -> tuple[Expr, Expr] | None:
-    """`p` and `q` of a claim that `p` leads to `q`; None for any other."""
-    match claim:
-        case LeadsTo(left, right):
-            p, q = _condition(left), _condition(right)
-        case Always(Eventually(right)) | Eventually(right):
-            p, q = b.TRUE, _condition(right)
-        case _:
-            return None
-    return None if p is None or q is None else (p, q)
-
-
-def _condition(formula: Formula) -> Expr | None:
-    match formula:
-        case Atom(expr):
-            return expr
-        case NotF(arg):
-            inner = _condition(arg)
-            return None if inner is None else b.not_(inner)
-        case OrF(args):
-            parts = [_condition(arg) for arg in args]
-            return None if None in parts else b.or_(part for part in parts if part is not None)
-        case _:
-            return None

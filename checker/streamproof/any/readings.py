@@ -28,7 +28,7 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, State, System
 from streamproof.system.sampling import random_state
 from streamproof.system.sorts import contains
-from streamproof.transform.ground import ground, weight
+from streamproof.transform.ground import Weight, ground
 from streamproof.transform.unbounded import Free, Parametric, endless, ranges
 
 SEED = 20_242
@@ -41,11 +41,11 @@ MOST = 24
 """Maximum number of parameter values to compare."""
 LARGER = (16, 17, 31, 32, 33, 63, 64, 65, 100)
 """Additional values for small systems: rules that depend on size often change at one of these."""
-LIGHT = 3_000
+LIGHT = 1_500
 """Maximum size of a system compared at one of `LARGER`, in terms."""
-HEAVIEST = 30_000
-"""Maximum size of a compared system, in terms (see `weight`)."""
-ALL_TERMS = 60_000
+HEAVIEST = 15_000
+"""Maximum size of a compared system, in terms (see `Weight`)."""
+ALL_TERMS = 30_000
 """Maximum total size, in terms."""
 STATES = 6
 """Number of random states per system on which plain Python is run."""
@@ -137,8 +137,9 @@ def compare_readings(
     tried = candidates(spec, variant, given, parametric.free)
     further = [{**tried[0], f.name: n} for n in LARGER for f in parametric.free if _inside(f, n) == n]
     further = [values for values in further if values not in tried]
+    weight = Weight(parametric)
     for values in (*tried, *further):
-        heavy = weight(parametric, values)
+        heavy = weight(values)
         extra = values in further
         if extra and (heavy > LIGHT or spent + heavy > ALL_TERMS):
             continue  # nothing in the model suggests this value
@@ -172,7 +173,7 @@ def _heaviest(parametric: Parametric, values: Mapping[str, int]) -> Loc | None:
         *((replace(bare, actions=(a,)), a.loc) for a in system.actions),
         *((replace(bare, properties=(p,)), p.loc) for p in (*system.properties, *system.lemmas)),
     ]
-    return max(parts, key=lambda part: weight(replace(parametric, system=part[0]), values))[1]
+    return max(parts, key=lambda part: Weight(replace(parametric, system=part[0]))(values))[1]
 
 
 class _ReadingComparison:
@@ -272,7 +273,8 @@ class _ReadingComparison:
         return ReadingsDiffer(
             f"{name} at {parameters_text(self._values)} differs from the one compiled for every size{where}",
             loc=loc,
-            remedy="setup() or a helper treats a free parameter unlike a number; decide inside a rule, or give it a value",
+            remedy="setup() or a helper treats a free parameter unlike a number; decide inside a rule, or give it a value. "
+            "Or an element of all(...) or any(...) is an error behind the one that decides: state a condition for each",
         )
 
 

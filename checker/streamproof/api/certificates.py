@@ -20,9 +20,12 @@ from streamproof.transform.unbounded import Parametric
 
 if TYPE_CHECKING:
     from streamproof.any.every_size import AnyProof
+    from streamproof.any.ranked import RankedProof
     from streamproof.symbolic.proof import Proof
 
 T = TypeVar("T")
+RANK = "--rank"
+"""The option of a proof by ranking functions, in the header of its certificate with an empty rank: the evidence has it."""
 ANY = "--any"
 """The option with the free parameters, in the header of a certificate for every size."""
 
@@ -78,6 +81,28 @@ def certify_proved_any(
     return written(path, header, evidence, {**without, **open_})
 
 
+def certify_ranked(
+    path: Path,
+    selection: Selection,
+    free: Sequence[str],
+    result: RankedProof,
+    status: Callable[[str], None],
+) -> Written:
+    """Write the certificate of proofs by ranking functions, as `certify_proved_any`."""
+    from streamproof.any.certify.proofs import contents_ranked
+
+    without = {f.property: f.because for f in result.findings if f.verdict is not Verdict.HOLDS}
+    for one in result.ranks:
+        if one.finding.property not in without and not one.proofs:
+            without[one.finding.property] = "a rank of one instance has none: check --certificate writes one"
+    proved = {one.finding.property: one.proofs for one in result.ranks if one.finding.property not in without}
+    if not proved or result.parametric is None:
+        return Written(path, 0, {}, without)
+    options = (*selection.options, ANY, ",".join(dict.fromkeys(free)), RANK, "")
+    header, evidence, open_ = contents_ranked(result.parametric, selection.target.text, options, proved, status)
+    return written(path, header, evidence, {**without, **open_})
+
+
 def is_for_any(data: bytes) -> bool:
     """Whether the (unchecked) header of a certificate names free parameters."""
     try:
@@ -105,14 +130,14 @@ def parametric(header: Mapping[str, Any], model: str | None) -> Parametric:
 
     def made(selection: Selection, given: Mapping[str, Sequence[str]]) -> Parametric:
         (free,) = given[ANY]
-        parametric = selection.target.parametric(
-            selection.variant, selection.given, [name for name in free.split(",") if name]
-        )
-        if header["options"] != [*selection.options, ANY, ",".join(f.name for f in parametric.free)]:
+        make = selection.target.endless if given[RANK] else selection.target.parametric
+        parametric = make(selection.variant, selection.given, [name for name in free.split(",") if name])
+        ranked = [RANK, ""] if given[RANK] else []
+        if header["options"] != [*selection.options, ANY, ",".join(f.name for f in parametric.free), *ranked]:
             reject("its options are not in the form in which prove writes them")
         return parametric
 
-    return _described(header, model, ("--variant", "--size", "-p", ANY), made)
+    return _described(header, model, ("--variant", "--size", "-p", ANY, RANK), made)
 
 
 def _described(

@@ -81,9 +81,12 @@ def check(
     checker.expect(options)
     with within(options.time_limit):
         chosen.expect_feasible(options)
-        beside = {name: _checked(checker, other, options, on_progress, on_violation) for name, other in chosen.beside()}
+        beside = {
+            name: _checked(checker, other, alone, on_progress, on_violation)
+            for name, other, alone in chosen.beside(options)
+        }
         result = _checked(checker, chosen, options, on_progress, on_violation)
-        return replace(result, beside=beside)
+        return replace(result, beside={**chosen.decided(), **beside})
 
 
 def engine_of(name: str, known: Mapping[str, RegisteredEngine]) -> RegisteredEngine:

@@ -23,21 +23,30 @@ from streamproof.exchange.smt.chc import chc
 from streamproof.exchange.smt.smtlib import DEPTH, smtlib
 from streamproof.exchange.tla.module import Tla
 from streamproof.exchange.tla.module import export as tla
-from streamproof.system.model import Kind, System
-from streamproof.system.verdict import Verdict
+from streamproof.system.model import Kind, Property, System
+from streamproof.system.verdict import Trace, Verdict
 from streamproof.traces.replay import confirm_finding, replay_labels
 
 FORMS = {
     "itf": ".itf.json",
     "dot": ".dot",
     "sequence": ".svg",
+    "html": ".html",
     "promela": ".pml",
     "tla": ".tla",
     "smtlib": ".smt2",
     "chc": ".smt2",
 }
 """The formats by name, each with its file suffix."""
-TRACES = {"itf": itf_text, "dot": trace_dot, "sequence": sequence_svg}
+
+
+def _page(system: System, trace: Trace, prop: Property | None = None) -> str:
+    from streamproof.report.behaviour import behaviour_page
+
+    return behaviour_page(system, trace, prop)
+
+
+TRACES = {"itf": itf_text, "dot": trace_dot, "sequence": sequence_svg, "html": _page}
 """The formats of traces, with their writers."""
 MODELS = ("promela", "tla", "smtlib", "chc")
 """The formats of whole models, written without a search."""
@@ -89,9 +98,9 @@ def export(
 ) -> Exported:
     """The traces of a model, the graph of its states, or the model itself, as texts, as `streamproof export` writes them.
 
-    `form` is `itf`, `dot`, `sequence`, `promela`, `tla`, `smtlib` or `chc`. `actions` are the labels of a trace to write
-    instead of those of properties. `limit` is the maximum number of states of a graph, `depth` the number of steps of the
-    queries of `smtlib`; `options` limit the search for traces and graphs, by `max_states` and `time_limit`. The other
+    `form` is `itf`, `dot`, `sequence`, `html`, `promela`, `tla`, `smtlib` or `chc`. `actions` are the labels of a trace to
+    write instead of those of properties. `limit` is the maximum number of states of a graph, `depth` the number of steps of
+    the queries of `smtlib`; `options` limit the search for traces and graphs, by `max_states` and `time_limit`. The other
     arguments are those of `check`.
 
     Raises as `check`, `NoTrace` if no property has a trace, and `TooLarge` for a graph of too many states.

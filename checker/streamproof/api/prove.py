@@ -54,9 +54,9 @@ def prove(
         except Unbounded:
             return _for_every_size(chosen, (), names, options, None, on_progress)
         beside = {}
-        for name, other in chosen.beside():
+        for name, other, alone in chosen.beside(options):
             variant_system, _ = other.read()
-            beside[name] = prover.run(variant_system, options, on_progress=on_progress)
+            beside[name] = prover.run(variant_system, alone, on_progress=on_progress)
             confirm_result(variant_system, beside[name], engine)
         result = cast("Proof", prover.run(system, options, on_progress=on_progress))
         confirm_result(system, result, engine)
@@ -106,9 +106,10 @@ def prove_rank(
 ) -> RankedProof:
     """Proves temporal properties by a ranking function, as `streamproof prove --rank` does; also for every size.
 
-    `rank` is an expression of variables and parameters, ``2*left + wire``; empty: one is searched. `options.query_limit`
-    is 2 s unless it is given, `options.time_limit` 60 s for each property. The other arguments are those of `prove_any`, with
-    its cross-checks for `free` parameters. Raises as `prove_any`.
+    `rank` is an expression of variables and parameters, ``2*left + wire``, or the name of a quantity of the model
+    (`measure`); empty: one is searched. `options.query_limit` is 2 s unless it is given, `options.time_limit` 60 s for
+    each property. The other arguments are those of `prove_any`, with its cross-checks for `free` parameters. Raises as
+    `prove_any`.
     """
     from streamproof.any.ranked import prove_ranked
 
@@ -183,7 +184,7 @@ def _wanted(chosen: ChosenSystem, kinds: Sequence[Kind], what: str) -> tuple[str
 
 def _expect_alone(chosen: ChosenSystem) -> None:
     """Raises `UsageError` if a variant is to be judged beside the model itself."""
-    for name, _ in chosen.beside():
+    for name, _, _ in chosen.beside(DEFAULTS):
         raise UsageError(f"variant {name} is judged beside this job, but not in such proofs", remedy=f"choose {name}")
 
 

@@ -41,7 +41,7 @@ def simulate(
     seed = random.SystemRandom().randrange(SEEDS) if options.seed is None else options.seed
     options = replace(options, properties=names, seed=seed)
     with within(options.time_limit):
-        beside = {name: _walked(other, options, on_progress) for name, other in chosen.beside()}
+        beside = {name: _walked(other, alone, on_progress) for name, other, alone in chosen.beside(options)}
         return replace(_walked(chosen, options, on_progress), beside=beside)
 
 

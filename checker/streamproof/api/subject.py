@@ -82,10 +82,17 @@ class ChosenSystem:
         """The quantities of the model; none if single properties are chosen."""
         return () if self.selection is None else self.selection.measures()
 
-    def beside(self) -> Iterator[tuple[str, ChosenSystem]]:
-        """The variants that are judged beside the model, by name."""
+    def beside(self, options: SearchOptions) -> Iterator[tuple[str, ChosenSystem, SearchOptions]]:
+        """The variants that are judged beside the model, by name, each with its options."""
         for other in () if self.selection is None else self.selection.beside():
-            yield other.variant or "", replace(self, selection=other, listed=other.listed())
+            chosen = replace(self, selection=other, properties=other.properties, listed=other.listed())
+            alone = options if other.properties is None else replace(options, properties=other.properties)
+            yield other.variant or "", chosen, alone
+
+    def decided(self) -> Mapping[str, CheckResult]:
+        """The deadlock verdicts that the model's instance alone decides, by the name of what decides them."""
+        found = () if self.selection is None else tuple(self.selection.decided())
+        return {"the instance": CheckResult(findings=found)} if found else {}
 
     def not_selected(self, result: CheckResult) -> tuple[str, ...]:
         """The names of the listed properties of which a result has no finding."""

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import stat
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
@@ -65,6 +64,12 @@ EVENTS = Form(
     rb'\{"trace":"[^"\n]*","process":"[^"\n]*","seq":\d+,"event":"[^"\n]*",'
     rb'[^\n]*"file":"[^"\n]*","line":\d+\}\n',
 )
+SCRIPT_LOG = Form("scripts of a suite", rb'\{"trace":"[^"\n]*","process":"model","seq":0,"event":"')
+DRIVE_LOG = Form(
+    "an event log of a drive",
+    rb'\{"trace":"[^"\n]*","process":"[^"\n]*","seq":0,"event":"[^"\n]*",[^\n]*"clock":\{',
+)
+PYTEST = Form("a test of a drive", rb'"""[^\n]*, ' + _SAID + rb" drive\.")
 RUN_LOG = Form(
     "an event log of the runtime",
     rb'\{"trace":"[^"\n]*","process":"jobmaster","seq":0,"event":"(?:job_started|registered)",',
@@ -100,7 +105,10 @@ SUFFIXES: dict[str, Form] = {
     ".cfg": TLA,
     ".smt2": SMTLIB,
     ".html": PAGE,
+    "suite-good.ndjson": SCRIPT_LOG,
+    "suite-bad.ndjson": SCRIPT_LOG,
     "obligations.json": SCRIPTS,
+    "suite.json": answer_form("streamproof.suite/1"),
     "sweep.json": answer_form("streamproof.sweep/1"),
 }
 """The form of a generated file by its suffix."""
@@ -289,6 +297,8 @@ def _sample(path: Path, form: Form) -> bytes:
             return file.read(min(length, 1 << 24)) if magic == b"PAR1" and length <= size else b""
         head = file.read(HEAD)
     if head[:2] == b"\x1f\x8b":
+        import zlib  # only for packed files: it would be a hundredth of the start-up
+
         with suppress(zlib.error):
             return zlib.decompressobj(31).decompress(head, HEAD)
     return head

@@ -95,9 +95,9 @@ def flag_name(name: str, about: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Sizes from which the explicit engine uses another method, and sizes of its tables and pieces.
+    """Sizes from which the explicit engine uses another method, of its tables and pieces, and of searches beside a proof.
 
-    No result depends on them: tests run small systems through the code for large ones.
+    No verdict depends on them: tests run small systems through the code for large ones.
     """
 
     small_states: int = 5_000
@@ -138,6 +138,22 @@ class Tuning:
     """Number of steps from which two threads store them."""
     key_stride: int = 4096
     """Distance between two keys of the sparse index of a file of states."""
+    wide_level: int = 500_000
+    """Number of new states of a level from which a search on a cluster divides its states over files."""
+    file_rows: int = 1 << 16
+    """Number of rows of a batch in the files of a search on a cluster."""
+    rival_turn: int = 20_000_000
+    """Work of a reduced search, in evaluated terms, before the first turn of the full search: about 1 s."""
+    rival_successor: int = 2
+    """Terms of generated Python that cost as much as a successor of compiled code."""
+    rival_states: int = 1 << 23
+    """Number of states after which the full search is given up: a reduction may be needed because memory is small."""
+    symmetry_effort: int = 20_000_000
+    """Number of terms that are compared to verify a symmetry, in one or two minutes; beyond, it counts as not verified."""
+    examined_states: tuple[int, ...] = (2_000, 20_000)
+    """Numbers of states explored, one after the other, for one in which the antecedent of a proved property is true."""
+    examining: float = 10.0
+    """Time limit, in seconds, of each of these searches, and of the query that decides otherwise."""
     table_cells: int = 100_000_000
     """Largest table of constraints and SCCs."""
     node_slice: int = 1 << 18
@@ -195,6 +211,11 @@ class SearchOptions:
     """Memory limit of the process in bytes; None: four fifths of the machine's memory."""
     spill: Path | None = flag("At the memory limit, continue on disk in DIR.", unit="DIR")
     """A folder for states beyond `memory`."""
+    master: str | None = flag(
+        "Search on Spark: its master, such as 'local[*]' or spark://host:7077. States are in the folder of --spill.",
+        unit="URL",
+    )
+    """Spark's master, for the engine that searches on Spark."""
     symmetry: bool = flag("Symmetry reduction: search one state of each orbit under renaming.", default=False)
     """Search one representative of each orbit of states."""
     por: bool = flag("Partial-order reduction: leave out redundant orders of independent steps.", default=False)
@@ -256,7 +277,9 @@ class SearchOptions:
                 yield "only the compiled tier spills to disk", f"leave out {python}, or --spill"
         if self.spill is not None and several:
             yield "a search that spills to disk has one worker", "leave out --workers, or --spill"
-        if self.spill is not None and self.storage is not None:
+        if self.spill is not None and self.resume is not None and self.master is not None:
+            yield "a search goes on in the folder of --resume", "leave out --spill"
+        elif self.spill is not None and self.storage is not None:
             yield "what was spilled to disk is in no checkpoint", f"leave out {stored}, or --spill"
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import io
 import json
-import lzma
 import os
 import re
 import reprlib
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from streamproof.base.errors import InputError, Loc
-from streamproof.base.options import bytes_text, either, setting
+from streamproof.base.options import bytes_text, setting
 
 MOST_EVIDENCE = 32_000_000
 """Maximum size of the evidence of a certificate, unpacked, in bytes."""
@@ -108,24 +107,6 @@ def read_regular(path: Path, most: int) -> bytes:
     return data
 
 
-def unpacked(data: bytes, most: int) -> bytes:
-    """The unpacked content of xz data. Raises `Excess` beyond `most` bytes, and `lzma.LZMAError`."""
-    reader = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=1 << 27)
-    found = reader.decompress(data, max_length=most + 1)
-    if len(found) > most:
-        more = either("--unpacked SIZE moves this limit")
-        raise Excess("; ".join(filter(None, (f"unpacked it is larger than {bytes_text(most)}", more))))
-    if not reader.eof or reader.unused_data:
-        raise lzma.LZMAError("the compressed data is incomplete, or goes on behind its end")
-    return found
-
-
-def parts_of(data: bytes, most: int) -> tuple[bytes, bytes]:
-    """The first line of data, and the unpacked content of the xz data after it; raises as `unpacked`."""
-    head, _, packed = data.partition(b"\n")
-    return head, unpacked(packed, most)
-
-
 def parsed(text: str, *, whole: bool = False) -> Any:
     """The value of a JSON text without duplicate keys. Raises `Excess` and other `ValueError`.
 
@@ -180,20 +161,6 @@ def _refuse_fraction(number: str) -> None:
 
 def _refuse(constant: str) -> None:
     raise Excess(f"{constant} is not a JSON number")
-
-
-def malformed(error: Exception) -> str:
-    """The message for data that could not be read because of `error`: a description for exceeded bounds, else its kind."""
-    if isinstance(error, Excess):
-        return str(error)
-    kinds: list[tuple[type[Exception], str]] = [
-        (KeyError, "it names a missing entry"),
-        (lzma.LZMAError, "its evidence does not unpack"),
-        (IndexError, "a number in it is out of range"),
-        (ValueError, "a part of it has another form"),
-    ]
-    other = "a part of it has another type"
-    return "it is malformed: " + next((why for kind, why in kinds if isinstance(error, kind)), other)
 
 
 class _Lines(Protocol):

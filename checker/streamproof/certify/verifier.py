@@ -17,7 +17,8 @@ from operator import and_, or_
 from typing import Any, TypeAlias
 
 from streamproof.base.errors import EvaluationError, StreamproofError, reject
-from streamproof.base.reading import MOST_EVIDENCE, malformed, parsed, parts_of
+from streamproof.base.reading import MOST_EVIDENCE, parsed
+from streamproof.base.unpacking import malformed, parts_of
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.formula import Formula
 from streamproof.system.interpreter import Interpreter
@@ -35,15 +36,17 @@ EVIDENCE = {"values", "traces", "ranks", "proofs"}
 Node: TypeAlias = tuple[int, int]  # a state of the closed set, and a guess of a tableau, by their numbers
 
 
-def parse(data: bytes, parts: set[str] = EVIDENCE, most: int = MOST_EVIDENCE) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and evidence, which has `parts`, of a certificate. Raises `Rejected`."""
+def parse(data: bytes, *parts: set[str], most: int = MOST_EVIDENCE) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and evidence of a certificate, with one of these sets of parts (default: `EVIDENCE`). Raises `Rejected`."""
     first, _, rest = data.partition(b"\n")
     if not first.startswith(MAGIC):
         reject("it does not begin as a certificate of this version does")
     if first[len(MAGIC) :] != hashlib.sha256(rest).hexdigest().encode():
         reject("it has a wrong checksum: it was changed, or is incomplete")
     header, evidence = (parsed(part.decode(), whole=True) for part in parts_of(rest, most))
-    if not isinstance(header, dict) or {*header} != HEADER or not isinstance(evidence, dict) or {*evidence} != parts:
+    if not isinstance(header, dict) or {*header} != HEADER or not isinstance(evidence, dict):
+        reject("its parts are not those of a certificate")
+    if {*evidence} not in (parts or (EVIDENCE,)):
         reject("its parts are not those of a certificate")
     if type(header["claims"]) is not dict or not header["claims"]:
         reject("it claims nothing")

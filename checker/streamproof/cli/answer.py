@@ -20,7 +20,7 @@ from streamproof.cli.arguments import json_flag, part
 from streamproof.cli.outputs import CiFiles, people, write_json
 from streamproof.model_registry import first_line, is_registered
 from streamproof.report.check_report import MISTAKE, CheckReport, Result
-from streamproof.report.console import print_check
+from streamproof.report.console import print_check, print_lines, property_lines
 from streamproof.selection import Selection
 from streamproof.system.model import System
 from streamproof.system.verdict import CheckResult, Finding, Measured, Mistake, Seconds, Verdict
@@ -91,21 +91,40 @@ class Request:
         """The command that repeats the run for one property."""
         return self.selection.only(prop).command(self.verb, *self.words)
 
-    def fail(self, error: StreamproofError, more: Mapping[str, Any] | None = None) -> None:
-        """Write an error that ended the run as JSON, with `more`; the caller prints it."""
-        report = CheckReport(
+    def fail(
+        self, error: StreamproofError, more: Mapping[str, Any] | None = None, decided: tuple[Result, ...] = ()
+    ) -> None:
+        """Write an error that ended the run as JSON, with `more` and what was `decided` without the run; the caller prints
+        the error."""
+        report = self._unrun(decided, error)
+        document = self._document(None, report, report.exit_code, more or {})
+        write_json(document, self.output.json_to)
+        self.output.write_ci_files(document)
+        if decided:
+            print_lines(property_lines(report), people(self.output.json_to))
+
+    def refuted(self, decided: tuple[Result, ...], why: str, more: Mapping[str, Any]) -> Exit:
+        """Print and write a violation that was `decided` without a run of the engine, which is impossible: `why`."""
+        open_ = [Finding(p.name, p.kind, Verdict.INCONCLUSIVE, because=why) for p in self.selection.listed()]
+        report = self._unrun((*(Result(finding) for finding in open_), *decided))
+        document = self._document(None, report, report.exit_code, more)
+        write_json(document, self.output.json_to)
+        self.output.write_ci_files(document)
+        print_check(report, people(self.output.json_to))
+        return report.exit_code
+
+    def _unrun(self, rows: tuple[Result, ...], error: StreamproofError | None = None) -> CheckReport:
+        """A report without a result of the engine."""
+        return CheckReport(
             model=self.selection.target.name,
             engine=self.engine,
-            properties=(),
+            properties=rows,
             variant=self.selection.variant,
             parameters=self.selection.parameters,
             result=CheckResult(seconds=Seconds(time.perf_counter() - self.begun)),
             reproduce=self.reproduce,
             error=error,
         )
-        document = self._document(None, report, report.exit_code, more or {})
-        write_json(document, self.output.json_to)
-        self.output.write_ci_files(document)
 
     @interrupts.unlimited()  # a result is reported even if the engine used up the time
     def answer(
@@ -264,9 +283,12 @@ def judged_beside(request: Request, run: Callable[[System, Request], CheckResult
         system, _ = other.compared()
         result = run(system, own)
         with interrupts.unlimited():
-            for finding in result.findings:
+            findings = [
+                finding for finding in result.findings if finding.property in (other.properties or [finding.property])
+            ]
+            for finding in findings:
                 own.report(system, finding, shortest=result.shortest)
-            found = [own.result(finding, result.mistake) for finding in result.findings]
+            found = [own.result(finding, result.mistake) for finding in findings]
         rows += [
             replace(one, finding=replace(one.finding, property=f"{one.finding.property} ({other.variant})"))
             for one in found

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from streamproof import interrupts
-from streamproof.base.errors import StreamproofError, TooLarge, UsageError
+from streamproof.base.errors import Exit, StreamproofError, TooLarge, UsageError
 from streamproof.base.files import CERTIFICATE, DOT, expect_writable, write
 from streamproof.base.options import DEFAULTS, SearchOptions, flag, flag_words, given_of
 from streamproof.base.records import dataclass, replace
@@ -24,12 +26,13 @@ from streamproof.cli.answer import (
     trace_folder,
 )
 from streamproof.cli.arguments import certificate_flag, given_options, limited, part, verb
-from streamproof.cli.outputs import EngineProgress, expect_json_writable, people
+from streamproof.cli.outputs import EngineProgress, expect_json_writable, people, write_json
 from streamproof.cli.selection import ModelArguments
 from streamproof.engines.registry import CHECKS, RegisteredEngine, explored
+from streamproof.report.check_report import CheckReport, Result
 from streamproof.selection import Selection
 from streamproof.system.model import System
-from streamproof.system.verdict import CheckResult, Finding
+from streamproof.system.verdict import CheckResult, Finding, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,13 @@ class CheckArguments:
 
     chosen: ModelArguments = part(ModelArguments)
     engine: str = flag(
-        "Search all reachable states, or all behaviours of up to --depth steps with a solver.", choices=CHECKS
+        "Search all reachable states, on one machine or on Spark, or all behaviours of up to --depth steps with a solver.",
+        choices=CHECKS,
     )
     options: SearchOptions = part(
         SearchOptions,
         *("max_states", "max_violations", "max_depth", "time_limit", "symmetry", "por", "tier", "workers", "memory"),
-        *("spill", "checkpoint", "resume"),
+        *("spill", "master", "checkpoint", "resume"),
     )
     levels: int | None = flag("Stop after N breadth-first levels.", "--max-depth", hidden=True)
     first: bool = flag("Stop at the first violation: --max-violations 1.")
@@ -71,8 +75,13 @@ def command(given: CheckArguments) -> int:
 
     Counterexamples are printed, and written to a folder as ITF (NAME.itf.json) and as text (NAME.txt). An expected
     violation, such as that of a variant, has the same exit code as any other.
+
+    Models of Flink's jobs (failover, regions) also check a job of yours, and whether it can hang: --job-graph FILE, the
+    answer of Flink's REST API. They answer questions about it without a search: --what-if 'lose=TASK', fail=TASK, lose-tm=ID.
     """
     begun, engine, options, output = time.perf_counter(), given.engine, given.options, given.output
+    if options.master is not None and engine == next(iter(CHECKS)):
+        engine = "spark"
     coverage, dot, certificate, json_to = given.coverage, given.dot, given.certificate, output.json_to
     selection = given.chosen.select(answering=True)
     if given.explore_only:
@@ -81,10 +90,12 @@ def command(given: CheckArguments) -> int:
     facts, cautions = selection.facts(), cautioned(selection)
     if not output.quiet:
         people(json_to).writelines(f"{visible(text)}\n" for text in facts)
+    if selection.questions:
+        return _answered(selection, [*facts, *selection.answers()], len(facts), cautions, json_to)
     if given.agree:
         from streamproof.cli.agree import limits_of, run_agree
 
-        _expect_no_more()
+        _expect_no_more(WITH_AGREE, "--agree")
         _expect_something(selection, selection.listed())
         for other in selection.beside():
             why = f"--agree compares engines on one machine, and variant {other.variant} is judged beside this one"
@@ -126,10 +137,16 @@ def command(given: CheckArguments) -> int:
     folder = trace_folder(output.out, selection)
     request = Request("check", engine, selection, words, folder, output, begun, coverage, ending, cautions=cautions)
     limits = (options.time_limit, options.max_states, options.max_depth, most)
+    decided = () if given.explore_only else tuple(Result(finding) for finding in selection.decided())
     try:
         unlimited = all(limit is None for limit in limits)
-        selection.target.expect_feasible(selection.variant, selection.given, search=unlimited)
-        beside = judged_beside(request, lambda s, r: _run(chosen, s, options, r)) if not given.explore_only else ()
+        try:
+            selection.target.expect_feasible(selection.variant, selection.given, search=unlimited)
+        except TooLarge as large:
+            if all(row.finding.verdict is Verdict.HOLDS for row in decided):
+                raise
+            return request.refuted(decided, large.message, {"facts": facts})
+        beside = () if given.explore_only else judged_beside(request, partial(_alone, chosen, options))
         system, quantities = request.system(), selection.measures()
         _expect_something(selection, system.properties or quantities or given.explore_only)
         result = _run(chosen, system, options, request)
@@ -138,8 +155,8 @@ def command(given: CheckArguments) -> int:
             why = f"{engine} supports none of the properties: {names}"
             raise UsageError(why, remedy=f"leave out --engine {engine}, or choose other properties")
         with interrupts.unlimited():  # the results are reported even if the search used up the time
-            decided = {finding.property for finding in result.findings}
-            left_out = [p.name for p in selection.listed() if p.name not in decided]
+            supported = {finding.property for finding in result.findings}
+            left_out = [p.name for p in selection.listed() if p.name not in supported]
             more: dict[str, Any] = {"not_for_this_engine": left_out, "facts": facts}
             if certificate is not None:
                 from streamproof.api.certificates import certify
@@ -149,9 +166,9 @@ def command(given: CheckArguments) -> int:
             states = explored(result)
             found = states.measured(quantities) if states is not None and not result.interrupted else ()
             picture, undrawn = ("", None) if dot is None else _picture(result, dot)
-            code = request.answer(system, result, more, found, beside, undrawn)
+            code = request.answer(system, result, more, found, (*decided, *beside), undrawn)
     except StreamproofError as error:
-        request.fail(error, {"facts": facts})
+        request.fail(error, {"facts": facts}, decided)
         raise
     print_left_out(left_out, json_to)
     if certificate is not None:
@@ -161,6 +178,26 @@ def command(given: CheckArguments) -> int:
     elif dot is not None:
         write(dot, picture, DOT)
     return code
+
+
+WITH_QUESTIONS = {"model", "variant", "size", "parameters", "quiet", "json_to"}
+"""The parameters of this command that questions support."""
+
+
+def _answered(
+    selection: Selection, told: Sequence[str], facts: int, cautions: Sequence[str], json_to: str | None
+) -> Exit:
+    """Prints the answers to the questions, which follow the `facts` first lines, and writes all lines as JSON; nothing is
+    searched, and no property gets a verdict."""
+    _expect_no_more(WITH_QUESTIONS, "--" + selection.questions[0][0].replace("_", "-"))
+    expect_json_writable(json_to, "streamproof.check/1")
+    people(json_to).writelines(f"{visible(text)}\n" for text in told[facts:])
+    report = CheckReport(
+        selection.name, next(iter(CHECKS)), (), variant=selection.variant, parameters=selection.parameters
+    )
+    more = {"verdict": "answered", "facts": list(told), "warnings": list(cautions)}
+    write_json({**report.to_json(), **more, "reproduce": selection.command("check")}, json_to)
+    return Exit.HOLDS
 
 
 def _expect_something(selection: Selection, asked: object) -> None:
@@ -192,12 +229,19 @@ WITH_AGREE = {
 """The parameters of this command that --agree supports."""
 
 
-def _expect_no_more() -> None:
-    """Raises `UsageError` for an option that --agree does not support."""
+def _expect_no_more(supported: Collection[str], what: str) -> None:
+    """Raises `UsageError` for an option that --agree or a question does not support."""
     for option in given_options():
-        if option.name not in WITH_AGREE:
+        if option.name not in supported:
             name = option.opts[-1]
-            raise UsageError(f"--agree does not support {name}", remedy=f"leave out {name}, or --agree")
+            raise UsageError(f"{what} does not support {name}", remedy=f"leave out {name}, or {what}")
+
+
+def _alone(engine: RegisteredEngine, options: SearchOptions, system: System, request: Request) -> CheckResult:
+    """The result about the chosen properties of a variant alone."""
+    chosen = request.selection.properties
+    alone = options if chosen is None else replace(options, properties=chosen, stop_when_decided=True)
+    return _run(engine, system, alone, request)
 
 
 def _run(engine: RegisteredEngine, system: System, options: SearchOptions, request: Request) -> CheckResult:

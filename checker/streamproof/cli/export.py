@@ -58,11 +58,11 @@ def command(given: ExportArguments) -> int:
     """Write a trace of MODEL, the graph of its reachable states, or MODEL itself for another checker.
 
     itf: the counterexample or witness of each property that has one, or of the chosen properties. sequence: the same as
-    sequence diagrams (SVG). dot: the graph of reachable states; with --property or --action, the trace. promela: the
-    model with its properties, for Spin, and a separate text for each temporal property. tla: a module and its
-    configurations, for TLC and Apalache. smtlib: queries for Z3 or cvc5. chc: Horn clauses for Spacer or Eldarica, a text
-    for each property. The last four need no search. --out is a file for a single trace, graph or model (a name with a
-    suffix, or - for standard output), otherwise a folder.
+    sequence diagrams (SVG). html: the same as pages with explanation, diagram and states. dot: the graph of reachable
+    states; with --property or --action, the trace. promela: the model with its properties, for Spin, and a separate text
+    for each temporal property. tla: a module and its configurations, for TLC and Apalache. smtlib: queries for Z3 or
+    cvc5. chc: Horn clauses for Spacer or Eldarica, a text for each property. The last four need no search. --out is a
+    file for a single trace, graph or model (a name with a suffix, or - for standard output), otherwise a folder.
     """
     selection, properties, options = given.chosen.select(), given.chosen.properties, given.options
     form, actions, out, json_to = given.form, given.actions, given.out, given.json_to

@@ -84,7 +84,7 @@ class ProveArguments:
         "Prove for every value of these parameters, not for one instance.", "--any", unit="NAME[,NAME]"
     )
     rank: str | None = flag(
-        'Prove a leads_to by this ranking function, of variables and parameters; "" searches for one.',
+        'Prove a leads_to by this ranking function, of variables and parameters, or a @measure; "" searches for one.',
         unit="EXPRESSION",
     )
     certificate: Path | None = certificate_flag()
@@ -148,11 +148,9 @@ def command(given: ProveArguments) -> int:
         if rank is not None or names:
             _expect_alone(selection)
         if rank is not None:
-            if certificate is not None:
-                raise UsageError("a proof by a ranking function has no certificate", remedy="leave out --certificate")
             from streamproof.cli.prove_rank import answer_ranked
 
-            return answer_ranked(request, names, rank, options)
+            return answer_ranked(request, names, rank, options, certificate)
         system = _instance(request, names)
         if system is None:
             or_any = ", or --any" if names else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from streamproof.any.ranked import RankedProof, prove_ranked
 from streamproof.base.options import MOST_PATIENCE, SearchOptions
-from streamproof.cli.answer import Request
+from streamproof.cli.answer import Request, certificate_json, print_certificate
 from streamproof.cli.ticking import Ticking
 
 
@@ -16,6 +17,7 @@ def answer_ranked(
     free: Sequence[str],
     rank: str,
     options: SearchOptions,
+    certificate: Path | None = None,
 ) -> int:
     """Prove the properties of `options` by `rank`, or a discovered ranking function if it is empty, and print the result."""
     with Ticking(live=not request.output.quiet) as progress:
@@ -29,7 +31,17 @@ def answer_ranked(
             time_limit=None if options.time_limit is None else min(options.time_limit, MOST_PATIENCE),
             on_progress=progress,
         )
-    return request.answer(result.system, result, _more(result))
+    more = _more(result)
+    if certificate is not None:
+        from streamproof.api.certificates import certify_ranked
+
+        with Ticking(live=not request.output.quiet) as progress:
+            written = certify_ranked(certificate, request.selection, free, result, progress)
+        more["certificate"] = certificate_json(written) if written.claims else None
+    code = request.answer(result.system, result, more)
+    if certificate is not None:
+        print_certificate(written, request.selection, request.output.json_to, lack="")
+    return code
 
 
 def _more(result: RankedProof) -> dict[str, Any]:

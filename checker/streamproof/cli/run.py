@@ -24,7 +24,7 @@ from streamproof.cli.arguments import argument, given_options, is_given, json_fl
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.conformance.run_logs import NDJSON, TABLE, in_parquet, remove_older, run_in_parquet
 from streamproof.entries import RUNTIMES, every
-from streamproof.interrupts import limited, requested
+from streamproof.interrupts import limited, requested, stopped_first
 from streamproof.report.console import print_lines
 
 if TYPE_CHECKING:
@@ -60,6 +60,10 @@ class RunArguments:
     variant: str | None = flag("Variant of a protocol; most are wrong.", unit="NAME")
     taskmanagers: int = flag("Number of TaskExecutors.", most=64, default=3)
     slots: int = flag("Slots of each.", most=64, default=2)
+    resources: tuple[str, ...] = flag(
+        "What the slots of a TaskExecutor have, for slot sharing groups that need it: tm-1:gpu=1,memory=512. Repeatable.",
+        unit="NAME:KEY=NUMBER",
+    )
     scheduling: str = flag(
         "Schedule a region when its inputs are stored, or with their producers.", choices=("lazy", "eager")
     )
@@ -69,19 +73,39 @@ class RunArguments:
         unit="MS",
         type=click.FloatRange(min=-1),
     )
+    buffer_size: int = flag(
+        "Bytes of a network buffer; a larger record spans several.", least=16, most=1 << 26, default=32_768
+    )
+    sender_buffers: int | None = flag(
+        "Network buffers of a subtask for what it sends; each channel has its share.  [default: as many as it needs]",
+        least=1,
+    )
+    offload: int = flag(
+        "Bytes from which the descriptor of a deployment is a blob, which TaskExecutors fetch from the JobMaster.",
+        unit="BYTES",
+        least=0,
+        default=1_048_576,
+    )
     input_policy: str = flag(
         "Input that heads of loops read first: any, feedback-first, feedback-first-when-utilised, fair, forward-first.",
         unit="POLICY",
         choices=("any", "feedback-first", "feedback-first-when-utilised", "fair", "forward-first"),
     )
     checkpoint_interval: float | None = flag(
-        "Take a checkpoint every MS milliseconds, from which a job without loops goes on after a failure.  [default: none]",
+        "Take a checkpoint every MS milliseconds, from which the job goes on after a failure.  [default: none]",
         unit="MS",
         type=POSITIVE,
     )
+    unaligned: bool = flag("Barriers of checkpoints overtake buffers, which are part of the checkpoint; without loops.")
     idle_timeout: float | None = flag(
         "Release a TaskExecutor that has no slot in use for MS milliseconds and stores nothing, until slots are required.  "
         "[default: none]",
+        unit="MS",
+        type=POSITIVE,
+    )
+    stop_after: float | None = flag(
+        "Stop unbounded sources MS milliseconds after the start of the job; on processes Ctrl-C does so, too.  "
+        "[default: never]",
         unit="MS",
         type=POSITIVE,
     )
@@ -116,7 +140,7 @@ class RunArguments:
             raise UsageError("--trace-format requires --trace", remedy="add --trace DIR")
         if self.tables:
             expect_pyarrow("--trace-format parquet")
-        for name in ("timeout", "buffer_timeout", "checkpoint_interval", "idle_timeout"):
+        for name in ("timeout", "buffer_timeout", "checkpoint_interval", "idle_timeout", "stop_after"):
             value = getattr(self, name)
             if value is not None and not isfinite(value):
                 raise UsageError(f"--{name.replace('_', '-')} {value:g} is no time", remedy="give a number")
@@ -151,9 +175,15 @@ def command(given: RunArguments) -> int:
         "slots": given.slots,
         "eager": given.scheduling == "eager",
         "timeout": given.buffer_timeout,
+        "buffer_size": given.buffer_size,
+        "sender_buffers": given.sender_buffers,
+        "offload": given.offload,
         "input_policy": given.input_policy,
         "checkpoints": given.checkpoint_interval or 0,
+        "unaligned": given.unaligned,
         "idle": given.idle_timeout or 0,
+        "stop_after": given.stop_after,
+        "resources": given.resources,
     }
     view = _view(json_to) if given.live else None
     try:
@@ -221,11 +251,15 @@ def _view(json_to: str | None) -> LiveView:
 
 
 def _real_run(processes: Any, trace: Path | None, tables: bool, view: LiveView | None) -> dict[str, Any]:
-    """A run on processes. Logs of an earlier run in the folder are removed; `tables`: those of this one become Parquet."""
+    """A run on processes, in which the first Ctrl-C stops unbounded sources.
+
+    Logs of an earlier run in the folder are removed; `tables`: those of this one become Parquet.
+    """
     with new_folders([] if trace is None else [trace]), Status(live=view is None) as status, view or nullcontext():
         if trace is not None:
             remove_older(trace)
-        run: dict[str, Any] = processes.run(trace, status, view, view and view.errors)
+        with nullcontext() if processes.has_end else stopped_first(processes.stop):
+            run: dict[str, Any] = processes.run(trace, status, view, view and view.errors)
         if trace is not None and tables:
             run_in_parquet(trace)
     return run

@@ -76,4 +76,5 @@ class ModelArguments:
 
     def select(self, *, answering: bool = False) -> Selection:
         """The selection; see `streamproof.selection.select`."""
-        return select(self.model, self.variant, self.size, self.parameters, self.properties, answering=answering)
+        properties = self.properties or ()  # a verb may leave them out
+        return select(self.model, self.variant, self.size, self.parameters, properties, answering=answering)

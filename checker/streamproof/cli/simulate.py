@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 from streamproof.base.errors import StreamproofError, UsageError
-from streamproof.base.options import SearchOptions
+from streamproof.base.files import Folder
+from streamproof.base.options import SearchOptions, flag
 from streamproof.base.records import dataclass, replace
 from streamproof.cli.answer import Output, Request, cautioned, judged_beside, print_left_out, trace_folder
 from streamproof.cli.arguments import limited, part, verb
@@ -15,6 +17,7 @@ from streamproof.cli.outputs import Status, expect_json_writable
 from streamproof.cli.selection import ModelArguments
 from streamproof.explicit.simulation import SEEDS, WALKED, Simulation, simulate
 from streamproof.system.model import System
+from streamproof.system.verdict import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,9 @@ class SimulateArguments:
 
     chosen: ModelArguments = part(ModelArguments)
     options: SearchOptions = part(SearchOptions, "walks", "steps", "seed", "guided", "time_limit")
+    traces: Path | None = flag(
+        "Also write each walk as ITF, and all as scripts for streamproof drive.", unit="DIR", path={"file_okay": False}
+    )
     output: Output = part(Output, "out", "full", "quiet", "json_to")
 
 
@@ -52,6 +58,7 @@ def command(given: SimulateArguments) -> int:
     expect_json_writable(json_to, "streamproof.simulate/1")
     seed = random.SystemRandom().randrange(SEEDS) if options.seed is None else options.seed
     folder = trace_folder(given.output.out, selection)
+    written = WalkFiles(given.traces)
     request = Request("simulate", "simulation", selection, _words(options, seed), folder, given.output, begun)
     request = replace(request, cautions=cautioned(selection))
     try:
@@ -67,6 +74,7 @@ def command(given: SimulateArguments) -> int:
                     steps=options.steps,
                     time_limit=options.time_limit,
                     guided=options.guided,
+                    on_walk=None if given.traces is None else written.add,
                     on_progress=lambda e: status(
                         f"{e.elapsed:.0f} s: walk {e.walks} of {options.walks}, {e.steps} steps, "
                         f"{e.distinct} distinct states visited"
@@ -74,7 +82,9 @@ def command(given: SimulateArguments) -> int:
                 )
 
             beside = judged_beside(request, lambda system, _: walked(system))
+            written.clear()
             found = walked(system)
+        written.write(system)
         # The command repeats exactly these walks, independent of the speed of the machine.
         request = replace(request, words=_words(replace(options, walks=found.walks), seed))
         code = request.answer(system, found, _more(found, options.steps, left_out), beside=beside)
@@ -83,6 +93,41 @@ def command(given: SimulateArguments) -> int:
         raise
     print_left_out(left_out, json_to)
     return code
+
+
+class WalkFiles:
+    """The walks of ``--traces``: one file each as ITF, and all of them as an event log.  Raises `SystemFailure`."""
+
+    def __init__(self, place: Path | None) -> None:
+        self.folder = None if place is None else Folder(place)
+        if self.folder is not None:
+            self.folder.expect_writable(("suite-good.ndjson",))
+        self._walks: list[Trace] = []
+
+    def add(self, walk: Trace) -> None:
+        """One more walk."""
+        self._walks.append(walk)
+
+    def clear(self) -> None:
+        """Forgets the walks of variants that are judged beside the model."""
+        self._walks.clear()
+
+    def write(self, system: System) -> None:
+        """Writes the walks, and removes older ones of the same system."""
+        if self.folder is None:
+            return
+        from streamproof.conformance.events import event_line
+        from streamproof.driving.script import events_of
+        from streamproof.exchange.itf.writing import itf_text
+
+        names = [f"walk-{number:04}" for number in range(1, len(self._walks) + 1)]
+        files = {f"{n}.itf.json": itf_text(system, walk) for n, walk in zip(names, self._walks, strict=True)}
+        logs = (events_of(system, n, walk, {}) for n, walk in zip(names, self._walks, strict=True))
+        files["suite-good.ndjson"] = "".join(event_line(event) for log in logs for event in log)
+        self.folder.announce(dict.fromkeys(files, system.heading))
+        for name, text in files.items():
+            self.folder.write(name, text, system.heading)
+        self.folder.forget([system.heading])
 
 
 def _words(options: SearchOptions, seed: int) -> tuple[str, ...]:

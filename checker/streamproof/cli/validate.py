@@ -26,6 +26,7 @@ from streamproof.cli.verbs import Option
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.found_runs import FoundRun, ValidationRequest, found_runs, judge_found
+from streamproof.conformance.incident import explanation_lines, incidents
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.conformance.validation import validate_paths
 from streamproof.conformance.verdict_lines import coverage_lines, verdict_lines
@@ -79,7 +80,9 @@ class ValidateArguments:
     dot: Path | None = flag(
         "Draw the states before each rejected event, and how far the event gets from each.", unit="FILE"
     )
-    explain: bool = flag("Also print for each restart which tasks it restarted, and why.")
+    explain: bool = flag(
+        "Also print what happened to each job, and for each restart which tasks it restarted, and why."
+    )
     min_judged: float | None = flag(
         "End with 160 if some model judged a smaller share of the events.",
         unit="PERCENT",
@@ -157,6 +160,8 @@ def command(given: ValidateArguments) -> int:
         if not any(verdict.rejection for verdict in verdicts):
             sys.stderr.write(f"streamproof: warning: {visible(str(dot))} has no states: {NONE}\n")
     print_lines(verdict_lines(verdicts, validation.recorded, explain=given.explain), people(json_to))
+    if given.explain:
+        print_lines(explanation_lines(incidents(validation.recorded)), people(json_to))
     if counted is not None:
         print_lines(coverage_lines(counted, verdicts, least, whole=options.coverage), people(json_to))
     return code

@@ -178,6 +178,7 @@ def _shown_lines(shown: Shown, smt: Path | None) -> Iterator[Line]:
     if shown.free:
         every = ", ".join(f"{name} ({limits_text(least, most)})" for name, least, most in shown.free)
         yield line(f"for every value of {every}")
+    yield from (line(f"{name} by the rank {rank}", hang=2) for name, rank in shown.ranks)
     if shown.lemmas:
         yield line("Lemmas:")
         yield from (line(f"{name}: {text}", indent=2, hang=4) for name, text in shown.lemmas)

@@ -10,13 +10,14 @@ in the entry-point group ``streamproof.bindings`` under the model's name. A log 
 2. The tracker follows each task through its machine; the result is `Tracked`.
 3. `judge` combines the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
 
-A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls;
-`Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
-`RunVerdict`, `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`, `RunFinding`. For drawings:
-`JobHistory` of `DrawnVertex`, `DrawnEdge` and `DrawnAttempt`. Machines come from `compile_model`, or from
+A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls; `Move`,
+`Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`, `RunVerdict`,
+`Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`, `RunFinding`, `Designed`. For drawings: `JobHistory` of
+`DrawnVertex`, `DrawnEdge`, `DrawnAttempt`, `DrawnCheckpoint`, and `Happening`. Machines come from `compile_model`, or from
 `Rules` if they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
-`first_event_fields`, `may_have_event`, `json_value`, `write_ndjson`, `write_parquet`. The share of judged events:
-`JudgedEvents`. In a test: `assert_conforms`.
+`first_event_fields`, `may_have_event`, `json_value`, `write_ndjson`, `write_parquet`. What a binding reads in its events,
+for itself and for contracts: a `LogForm` of `EventForm`, with the `LogWriter`, and arguments made of `TEXT`, `NUMBER`,
+`list_of` and others. The share of judged events: `JudgedEvents`. In a test: `assert_conforms`.
 """
 
 from importlib import import_module
@@ -41,6 +42,23 @@ from streamproof.conformance.binding import (
 )
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
+from streamproof.conformance.event_forms import (
+    ANYTHING,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    EventForm,
+    EventPart,
+    LogForm,
+    LogWriter,
+    by_name,
+    list_of,
+    matching,
+    one_of,
+    up_to,
+)
 from streamproof.conformance.event_table import json_value, write_parquet
 from streamproof.conformance.events import (
     first_event_fields,
@@ -48,7 +66,17 @@ from streamproof.conformance.events import (
     read_events,
     write_ndjson,
 )
-from streamproof.conformance.history import DrawnAttempt, DrawnEdge, DrawnVertex, JobHistory, Since
+from streamproof.conformance.history import (
+    Designed,
+    DrawnAttempt,
+    DrawnCheckpoint,
+    DrawnEdge,
+    DrawnVertex,
+    Happening,
+    JobHistory,
+    Since,
+    seconds_of,
+)
 from streamproof.conformance.run_verdict import (
     Candidate,
     Followed,
@@ -87,23 +115,36 @@ def __getattr__(name: str) -> "Any":
 
 
 __all__ = [
+    "ANYTHING",
     "BOOL",
+    "INTEGER",
+    "NUMBER",
+    "TEXT",
+    "TEXTS",
+    "TRUTH",
     "Binding",
     "Candidate",
     "Constraint",
+    "Designed",
     "DrawnAttempt",
+    "DrawnCheckpoint",
     "DrawnEdge",
     "DrawnVertex",
     "Event",
+    "EventForm",
     "EventLog",
+    "EventPart",
     "Explainer",
     "Followed",
     "Grounding",
+    "Happening",
     "InputError",
     "Instance",
     "JobHistory",
     "JudgedEvents",
     "Loc",
+    "LogForm",
+    "LogWriter",
     "Move",
     "Observation",
     "Plan",
@@ -123,12 +164,18 @@ __all__ = [
     "Unit",
     "Variable",
     "assert_conforms",
+    "by_name",
     "compile_model",
     "first_event_fields",
     "json_value",
     "judge",
+    "list_of",
+    "matching",
     "may_have_event",
+    "one_of",
     "read_events",
+    "seconds_of",
+    "up_to",
     "validate_paths",
     "why_no_file",
     "write_ndjson",

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeAlias
 from streamproof.base.errors import Loc
 from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
+from streamproof.conformance.event_forms import NOTHING, LogForm
 from streamproof.conformance.history import JobHistory
 from streamproof.conformance.run_verdict import Recovery, RunFinding, Tracked
 from streamproof.system import ArraySort, Instance, State, System
@@ -29,6 +30,11 @@ class StateReader:
     """Reads a state by names: ``look("status", "B (1/4)")`` is the element of an array, ``look("job")`` a variable."""
 
     __slots__ = ("_state", "_system")
+
+    @property
+    def state(self) -> State:
+        """The whole state."""
+        return self._state
 
     def __init__(self, system: System, state: State) -> None:
         self._system, self._state = system, state
@@ -57,11 +63,13 @@ class StateReader:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One action of the machine. `args` must match the instance's; picks are free. A disabled `optional` move is skipped."""
+    """One action of the machine. `args` and `picks` must match the instance's; others are free. A disabled `optional` move
+    is skipped."""
 
     action: str
     args: Mapping[str, Any] = field(default_factory=dict)
     optional: bool = False
+    picks: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         inner = ", ".join(f"{n}={v}" for n, v in self.args.items())
@@ -250,6 +258,11 @@ class Binding(Protocol):
     """Whether a given job graph is for this binding, too, if all models are named."""
     unjudged: Mapping[str, str] = MappingProxyType({})
     """Why events are not judged, by the beginning of a family's name, for all bindings of these files."""
+
+    @property
+    def form(self) -> LogForm:
+        """The events that the binding reads, for contracts; `NOTHING` of logs that are not declared."""
+        return NOTHING
 
     def runs(self, path: Path) -> list[Any]:
         """The runs under a path. Raises `InputError` if there is none."""

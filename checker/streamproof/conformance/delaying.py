@@ -56,7 +56,8 @@ class HiddenGroup:
     touched: frozenset[int]
     """The cells read or written."""
     written: frozenset[int]
-    variants: tuple[Variant, ...]
+    variants: Mapping[State, Variant]
+    """The other local states, by the whole state with only this group's changes."""
 
 
 class Delaying:
@@ -119,20 +120,18 @@ class Delaying:
                         known[after] = Variant({**before.writes, **effect.writes}, (*before.taken, instance.action))
                         queue.append(after)
         del known[state]
-        return HiddenGroup(frozenset(touched | written), frozenset(written), tuple(known.values()))
+        return HiddenGroup(frozenset(touched | written), frozenset(written), known)
 
     def reaches(self, state: State, groups: tuple[HiddenGroup, ...], other: State) -> bool:
-        """Whether hidden actions lead from a state, which has these groups, to another one."""
+        """Whether hidden actions lead from a state, in which these groups were found, to another one."""
         read, left = self._layout.read, self._layout.different(state, other)
         for group in groups:
             if left.isdisjoint(group.written):
                 continue
-            left -= group.written
-            if not any(
-                all(read(other, c) == (v.writes[c] if c in v.writes else read(state, c)) for c in group.written)
-                for v in group.variants
-            ):
+            changed = {cell: read(other, cell) for cell in left & group.written}
+            if self._layout.written(state, changed) not in group.variants:
                 return False
+            left -= group.written
         return not left
 
     def after(self, observation: Observation, state: State, groups: tuple[HiddenGroup, ...]) -> dict[State, Taken]:
@@ -175,7 +174,7 @@ class Delaying:
                 group = node.groups[at]
                 later = tuple(g for i, g in enumerate(node.groups) if i not in fixed)
                 waits = observation.reads is None and group.touched.isdisjoint(tried.writes)
-                for variant in group.variants:
+                for variant in group.variants.values():
                     put = self._layout.written
                     covered = frozenset(put(end, variant.writes) for end in tried.ends) if waits else frozenset()
                     child = put(node.state, variant.writes)

@@ -34,6 +34,10 @@ class Event:
     after: int | None = None
     """The `seq` of the last event of the process that had happened when the call that this event records began, -1 for
     none: those between the two may have happened before or after it. None: all earlier ones precede it."""
+    refused: bool | None = None
+    """True: `event` was asked for and did not happen; it was not possible in the state."""
+    picks: Mapping[str, Any] | None = None
+    """Choices of the action by name, as far as they are recorded."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -47,4 +51,4 @@ class Event:
 
     def __str__(self) -> str:
         args = ", ".join(f"{name}={value}" for name, value in self.args.items())
-        return f"{self.process}#{self.seq} {self.event}({args})"
+        return f"{self.process}#{self.seq} {self.event}({args}){' refused' if self.refused else ''}"

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
-from streamproof.base.errors import InputError, ModelError, StreamproofError, UsageError, did_you_mean
+from streamproof.base.errors import EvaluationError, InputError, ModelError, StreamproofError, UsageError, did_you_mean
 from streamproof.base.records import replace
 from streamproof.base.text import visible
 from streamproof.conformance.binding import (
@@ -34,7 +34,9 @@ from streamproof.conformance.binding import (
     Unit,
 )
 from streamproof.conformance.event import Event
-from streamproof.conformance.events import begins_like_spans, read_events
+from streamproof.conformance.event_table import REQUIRED
+from streamproof.conformance.events import begins_like_spans, first_event_fields, read_events
+from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec
@@ -45,6 +47,8 @@ from streamproof.system.sorts import show
 Meaning: TypeAlias = "Callable[[Event], Move | Iterable[Move] | None] | None"
 """The moves of an event of one kind, in order; None: the event says nothing about the protocol."""
 
+OBSERVE = "observe"
+"""The event of a process that records the state, and does nothing; a model may have an action of this name instead."""
 SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".parquet")
 
 
@@ -79,11 +83,17 @@ class EventLog(Binding):
         self.system = model
         self._parameters = {action.name: action.parameters for action in self.system.actions}
         self._meaning, self._hidden, self._ordered = dict(meaning or {}), frozenset(hidden), ordered
+        self.steps = SystemMoves(model.unconstrained)
         self._values: dict[str, dict[str, dict[Any, Any]]] = {}
         for name in self._hidden - self._parameters.keys():
             raise ModelError(
                 f"{self.system.name} has no action {name!r} to hide", remedy=did_you_mean(name, self._parameters)
             )
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The actions that are not recorded."""
+        return self._hidden
 
     @classmethod
     def bundled(cls, spec: Spec, **parameters: Any) -> EventLog:
@@ -102,7 +112,7 @@ class EventLog(Binding):
             for names in dict.fromkeys([*((name,) for name in bounds), tuple(bounds)] if bounds else ()):
                 enlarged: dict[str, Any] = {name: max(bounds[name], 1) * factor for name in names}
                 with suppress(StreamproofError):  # no such instance, or one that is too large
-                    log = EventLog(spec, **self._given, **enlarged)
+                    log = EventLog(spec, variant=self._variant, **self._given, **enlarged)
                     log.assumed, log.enlarged = {**self.assumed, **enlarged}, enlarged
                     yield log
 
@@ -140,7 +150,7 @@ class EventLog(Binding):
         for event in events:
             traces.setdefault(event.trace, {}).setdefault("" if self._ordered else event.process, []).append(event)
         try:
-            cases = tuple(self._case(trace, own) for trace, own in traces.items())
+            cases = tuple(self.case(trace, own) for trace, own in traces.items())
         except InputError:
             if self.assumed and not self.enlarged:
                 for larger_plan in self._larger_plans(run):
@@ -156,7 +166,8 @@ class EventLog(Binding):
             with suppress(InputError):  # values of the log do not fit these sizes either
                 yield log.plan(run, None)
 
-    def _case(self, trace: str, processes: dict[str, list[Event]]) -> Unit:
+    def case(self, trace: str, processes: Mapping[str, Sequence[Event]]) -> Unit:
+        """The behaviour of one trace, from the events of each process."""
         if not self._ordered:
             processes = {name: sorted(own, key=lambda event: event.seq) for name, own in processes.items()}
         accounts = tuple(tuple(self._spans(own)) for own in processes.values())
@@ -184,16 +195,33 @@ class EventLog(Binding):
         numbers = [event.seq for event in own]
         for at, event in enumerate(own):
             opens = at if event.after is None or self._ordered else bisect_right(numbers, event.after) - 1
-            yield Span(self._observed(event), opens, at)
+            yield Span(self.observation(event), opens, at)
 
-    def _observed(self, event: Event) -> Observation:
+    def observation(self, event: Event) -> Observation:
+        """The meaning of an event. Raises `InputError` for one that the model does not have."""
         moves = tuple(self._moves(event))
         for move in moves:
             self._expect_known(move, event)
-        return Observation(event, (moves,), tuple(self._states(event)))
+        states = tuple(self._states(event))
+        if event.refused:
+            return Observation(event, ((),), states, (self._impossible(moves),) if moves else ())
+        return Observation(event, (moves,), states)
+
+    def _impossible(self, moves: tuple[Move, ...]) -> Constraint:
+        """The moves are not possible. Where the model has an error instead of a next state, this demands nothing."""
+
+        def refused(look: StateReader) -> bool:
+            try:
+                return not self.steps.along(moves, look.state)
+            except EvaluationError:
+                return True
+
+        return Constraint(f"{moves[0]} is possible in the model, and was refused", refused)
 
     def _moves(self, event: Event) -> Iterable[Move]:
         if event.event not in self._meaning:
+            if event.event == OBSERVE and event.event not in self._parameters:
+                return ()
             if event.event not in self._parameters:
                 known = (*self._meaning, *self._parameters)
                 hint = did_you_mean(event.event, known)
@@ -204,18 +232,22 @@ class EventLog(Binding):
                         filter(None, (hint, "give its moves, or None if it says nothing about the protocol"))
                     ),
                 )
-            return (Move(event.event, {name: _argument(value, event) for name, value in event.args.items()}),)
+            args, picks = (
+                {name: _argument(value, event) for name, value in given.items()}
+                for given in (event.args, event.picks or {})
+            )
+            return (Move(event.event, args, picks=picks),)
         meaning = self._meaning[event.event]
         return () if meaning is None else _meant(meaning, event)
 
     def _known_values(self, action: str) -> dict[str, dict[Any, Any]]:
-        """The values of each parameter of an action."""
+        """The values of each parameter of an action, and of each of its choices."""
         if action not in self._values:
             found: dict[str, dict[Any, Any]] = {name: {} for name in self._parameters[action]}
             self._values[action] = found
             for instance in next(a.instances for a in self.system.actions if a.name == action):
-                for name, value in instance.args:
-                    found[name].setdefault(value, value)
+                for name, value in (*instance.args, *instance.picks):
+                    found.setdefault(name, {}).setdefault(value, value)
         return self._values[action]
 
     def _expect_known(self, move: Move, event: Event) -> None:
@@ -227,13 +259,17 @@ class EventLog(Binding):
                 loc=event.loc,
                 remedy=did_you_mean(move.action, self._parameters),
             )
-        for name, value in move.args.items():
-            if name not in self._parameters[move.action]:
-                known = ", ".join(self._parameters[move.action]) or "none"
+        values = self._known_values(move.action)
+        choices = values.keys() - set(self._parameters[move.action])
+        for name, value in (*move.args.items(), *move.picks.items()):
+            kind, known = ("choice", choices) if name in move.picks else ("parameter", self._parameters[move.action])
+            if name not in known:
                 raise InputError(
-                    f"{move.action} has no parameter {name!r}", loc=event.loc, remedy=f"its parameters: {known}"
+                    f"{move.action} has no {kind} {name!r}",
+                    loc=event.loc,
+                    remedy=f"its {kind}s: {', '.join(known) or 'none'}",
                 )
-            for other in _of_another_type(value, self._known_values(move.action)[name]):
+            for other in _of_another_type(value, values[name]):
                 where = "binding's move" if event.event in self._meaning else "log"
                 raise InputError(
                     f"{name} is {json.dumps(value, default=str)} in the {where}, and {other!r} in the model",
@@ -260,6 +296,16 @@ class EventLog(Binding):
             return f"{name} is {show(sort, look(name))} in the model, and {json.dumps(recorded)} in the log"
 
         return Constraint(text, lambda look: agrees(sort, look(name), recorded))
+
+
+def is_event_log(path: Path) -> bool:
+    """Whether a file, or the first log in a folder, begins like an event log, or like spans of OpenTelemetry."""
+    try:
+        logs = sorted(filter(_is_log, path.iterdir())) if path.is_dir() else [path]
+    except OSError:
+        return False  # reading it would report the error
+    first = next((log for log in logs if log.is_file()), None)
+    return first is not None and (begins_like_spans(first) or {*REQUIRED} <= first_event_fields(first).keys())
 
 
 def _is_log(file: Path) -> bool:

@@ -5,8 +5,8 @@
 | `trace`, `process`, `event` | text |
 | `seq` | 64-bit integer: the number of the event in its process |
 | `clock` | map of text to 64-bit integer: the vector clock |
-| `args`, `state` | JSON text, because each kind of event has other fields |
-| `ts`, `file`, `line`, `run`, `after` | as in `Event` |
+| `args`, `state`, `picks` | JSON text, because each kind of event has other fields |
+| `ts`, `file`, `line`, `run`, `after`, `refused` | as in `Event` |
 
 All but the first four may be null. Pages and the footer have checksums, which are verified when the
 table is read.
@@ -35,8 +35,23 @@ SCHEMA: Final = "streamproof.events"
 VERSION: Final = 1
 """Version of the schema. It increases when a field changes its meaning or a required one is added."""
 REQUIRED: Final = ("trace", "process", "seq", "event")
-COLUMNS: Final = ("trace", "process", "seq", "event", "args", "ts", "clock", "state", "file", "line", "run", "after")
-OBJECTS: Final = ("args", "clock", "state")
+COLUMNS: Final = (
+    "trace",
+    "process",
+    "seq",
+    "event",
+    "args",
+    "ts",
+    "clock",
+    "state",
+    "file",
+    "line",
+    "run",
+    "after",
+    "refused",
+    "picks",
+)
+OBJECTS: Final = ("args", "clock", "state", "picks")
 """Columns that are objects in JSON."""
 _NUMBERS: Final = ("seq", "line", "after")
 _BATCH: Final = 65_536
@@ -71,7 +86,7 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
     import pyarrow.parquet as pq
 
     clock = pa.map_(pa.string(), pa.int64())
-    types = {**dict.fromkeys(_NUMBERS, pa.int64()), "clock": clock}
+    types = {**dict.fromkeys(_NUMBERS, pa.int64()), "clock": clock, "refused": pa.bool_()}
     schema = pa.schema(
         [pa.field(c, types.get(c, pa.string()), nullable=c not in REQUIRED) for c in COLUMNS],
         metadata={"schema": SCHEMA, "version": str(VERSION)},
@@ -101,7 +116,7 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
 
 def _row(event: Event) -> dict[str, Any]:
     row = record(event)
-    for column in ("args", "state"):
+    for column in ("args", "state", "picks"):
         if column in row:
             row[column] = json.dumps(row[column], ensure_ascii=False, separators=(",", ":"))
     if "clock" in row:

@@ -2,7 +2,8 @@
 
 An event records that `process` did `event` with `args` as its `seq`-th event; `trace` names the behaviour (one job, one
 test run). `ts` is a wall-clock time without significance for the order; `clock` is a vector clock that defines one.
-`state` is the part of the state that the process recorded, if any. `after` is for calls that overlap.
+`state` is the part of the state that the process recorded, if any. `after` is for calls that overlap. `refused` marks an
+event that was asked for and not possible, `picks` has choices of the action.
 
 Files: newline-delimited JSON (`.ndjson`, `.jsonl`, with `.gz` compressed), and Parquet with the same columns
 (`event_table`); spans of OpenTelemetry are read as events (`otlp`). A log that violates the
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from streamproof.base.errors import InputError, Loc
-from streamproof.base.files import EVENTS, write
+from streamproof.base.files import EVENTS, Form, write
 from streamproof.base.options import setting
 from streamproof.base.reading import LINE, MOST, Excess, bounded_lines, json_problem, open_regular
 from streamproof.base.text import visible_json
@@ -68,10 +69,11 @@ def logs_read_once() -> AbstractContextManager[None]:
     return setting(_KEPT, {})
 
 
-def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
+def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str], form: Form = EVENTS) -> int:
     """Writes events as newline-delimited JSON, compressed if the name ends in `.gz`; returns their number.
 
-    The file is written atomically. Raises `SystemFailure` if it cannot be written, or exists and is not an event log.
+    `form` is the form of file by which older ones are recognised. The file is written atomically. Raises `SystemFailure` if
+    it cannot be written, or exists and is not an event log.
     """
     target = Path(path)
     count = 0
@@ -82,28 +84,33 @@ def write_ndjson(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
         packed = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") if target.suffix == ".gz" else None
         sink = packed or stream
         for event in events:
-            line = json.dumps(record(event), ensure_ascii=False, separators=(",", ":"))
-            sink.write(visible_json(line).encode() + b"\n")
+            sink.write(event_line(event).encode())
             count += 1
         if packed:
             packed.close()
 
-    write(target, fill, EVENTS)
+    write(target, fill, form)
     return count
 
 
+def event_line(event: Event) -> str:
+    """An event as a line of newline-delimited JSON."""
+    return visible_json(json.dumps(record(event), ensure_ascii=False, separators=(",", ":"))) + "\n"
+
+
 def first_event_fields(path: Path) -> dict[str, Any]:
-    """The fields of the first event of a log, plain or Parquet, without any check; nothing if a plain one has none.
+    """The fields of the first event of a log, plain, compressed or Parquet, without any check; nothing if it has none.
 
     Raises `InputError` for a damaged Parquet file.
     """
     try:
         with open_regular(path) as stream:
-            line = None if _is_parquet(path, stream.peek(4)) else stream.readline(1 << 20)
-        if line is None:
-            return next(event_table.rows(path, only_first=True), ({}, 0))[0]
-        found = json.loads(line)
-    except (OSError, ValueError, RecursionError):
+            magic = stream.peek(4)
+            if _is_parquet(path, magic):
+                return next(event_table.rows(path, only_first=True), ({}, 0))[0]
+            plain = gzip.GzipFile(fileobj=stream) if magic[:2] == b"\x1f\x8b" else stream
+            found = json.loads(plain.readline(1 << 20))
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -242,7 +249,7 @@ def _event(data: object, name: str, number: int) -> Event:
         raise refuse(f"'run' must be text, got {run!r}")
     if ts is not None and not isinstance(ts, str):
         raise refuse(f"'ts' must be text, got {ts!r}", "write ISO-8601, for example 2026-11-21T03:17:55.749")
-    for key, value in (("args", args), ("state", state)):
+    for key, value in (("args", args), ("state", state), ("picks", data.get("picks"))):
         if value is not None and not isinstance(value, dict):
             raise refuse(f"{key!r} must be a JSON object, got {value!r}")
         path = _fraction(value, key)
@@ -262,8 +269,12 @@ def _event(data: object, name: str, number: int) -> Event:
         raise refuse("'file' must be text and 'line' a whole number")
     if origin is None:
         origin, line = name, number
+    refused = data.get("refused")
+    if refused is not None and not isinstance(refused, bool):
+        raise refuse(f"'refused' must be true or false, got {refused!r}")
+    more = after, refused or None, data.get("picks")
     return Event(
-        data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line, run, after
+        data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line, run, *more
     )
 
 

@@ -19,7 +19,8 @@ from streamproof.base.text import visible
 from streamproof.conformance.binding import Binding, Plan
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
-from streamproof.conformance.event_log import EventLog
+from streamproof.conformance.event_forms import NOTHING, LogForm
+from streamproof.conformance.event_log import EventLog, is_event_log
 from streamproof.conformance.event_table import write_parquet
 from streamproof.conformance.events import logs_read_once, write_ndjson
 from streamproof.conformance.flink.archives import format_inside, format_of, is_tar, unsupported
@@ -144,18 +145,25 @@ def binding_for(model: str, parameters: Sequence[str] = (), path: Path | None = 
 
 
 def _bindings_of(model: str, parameters: Sequence[str], path: Path | None) -> list[Binding]:
-    """The bindings of a model that recognise a path; else the first."""
+    """The bindings of a model that recognise a path. Else that of event logs with the model's own actions, if there is one;
+    else the first."""
     entries = registered().get(model)
     known: list[Binding] = [entry.load() for entry in entries] if entries else [_other_binding(model)]
-    fitting = (
-        [b for b in known if getattr(b, "reads", b.recognises)(path)] if len(known) > 1 and path is not None else []
-    )
-    found = fitting or [known[0]]
+    found = known[:1]
+    if entries and path is not None and (len(known) > 1 or is_event_log(path)):
+        fitting = [b for b in known if getattr(b, "reads", b.recognises)(path)]
+        found = fitting or ([_other_binding(model)] if is_event_log(path) else found)
     if not parameters:
         return found
     if any(getattr(binding, "sized", None) is None for binding in found):
         raise UsageError(f"-p is not supported with {model}: the logs have the sizes", remedy="leave out -p")
     return [cast(Any, binding).sized(parameters) for binding in found]
+
+
+def log_forms(model: str) -> list[LogForm]:
+    """The declared forms of the logs that the bindings of a model read; none for a name that is not registered."""
+    forms = (getattr(entry.load(), "form", NOTHING) for entry in registered().get(model, ()))
+    return [form for form in forms if form is not NOTHING]
 
 
 def _other_binding(model: str) -> Binding:
@@ -282,7 +290,8 @@ def judge_readings(
                 plan = replace(plan, name=f"{plan.name}-{again}")
             if on_progress is not None:
                 on_progress(plan.name)
-            found.problems += [visible(str(problem)) for problem in plan.problems[:DAMAGE_SHOWN]]
+            shown = [visible(str(problem)) for problem in plan.problems[:DAMAGE_SHOWN]]
+            found.problems += [problem for problem in shown if problem not in found.problems]
             judged: list[Event] | None = [] if request.covered else None
             found.verdicts += judge(plan, reading.model, judged)
             if request.covered:

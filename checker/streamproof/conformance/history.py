@@ -7,11 +7,14 @@ from which ``streamproof report`` draws.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 
+MOST_HAPPENINGS: Final = 2_000
+"""Maximum number of happenings in a record; `total_happenings` counts all of them."""
 MOST_ATTEMPTS: Final = 10_000
 """Maximum number of attempts in a record; `total_attempts` counts all of them."""
 
@@ -54,14 +57,76 @@ class DrawnAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawnCheckpoint:
+    """A checkpoint: the times of the lines about its beginning and its end, and `outcome`: pending, completed or failed."""
+
+    number: int
+    begun: str | None
+    ended: str | None = None
+    outcome: str = "pending"
+
+    def record(self) -> dict[str, Any]:
+        """As plain data for verdict records."""
+        return {"number": self.number, "begun": self.begun, "ended": self.ended, "outcome": self.outcome}
+
+
+@dataclass(frozen=True, slots=True)
+class Designed:
+    """Behaviour by design that one might not expect: a sentence, and the page of the documentation about it."""
+
+    text: str
+    page: str
+
+    def record(self) -> dict[str, Any]:
+        """As plain data for verdict records."""
+        return {"text": self.text, "page": self.page}
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that happened to a job, as a line of its logs says.
+
+    `kind`: `job` (the job changes its state), `failure`, `decision` (what restarts is decided), `lost` and `returned` (a
+    process), `restored` (state is restored), `checkpoint` (one fails), `discarded` (finished work is lost), `resources` (some
+    are missing). `facts` are further sentences; `file` and `line` the place; `process` is the one that is lost or returns.
+    """
+
+    kind: str
+    at: str | None
+    text: str
+    facts: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    designed: Designed | None = None
+    process: str | None = None
+
+    def record(self) -> dict[str, Any]:
+        """As plain data for verdict records."""
+        return {
+            "kind": self.kind,
+            "at": self.at,
+            "text": self.text,
+            "facts": list(self.facts),
+            "file": self.file,
+            "line": self.line,
+            "designed": None if self.designed is None else self.designed.record(),
+            "process": self.process,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class JobHistory:
-    """The graph, the states and the attempts of one job. `missing`: unknown parts of the graph, in sentences."""
+    """The graph, the states and the attempts of one job, and what happened to it, in order. `missing`: unknown parts of the
+    graph, in sentences. `ends`: the time of the last line of its JobManagers."""
 
     vertices: tuple[DrawnVertex, ...]
     edges: tuple[DrawnEdge, ...]
     states: tuple[Since, ...]
     attempts: tuple[DrawnAttempt, ...]
     missing: tuple[str, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+    checkpoints: tuple[DrawnCheckpoint, ...] = ()
+    ends: str | None = None
 
     def record(self, rejected: Sequence[tuple[Event | None, str]] = ()) -> dict[str, Any]:
         """As plain data for verdict records, with the rejected events and their messages; None is the end of the log."""
@@ -88,8 +153,21 @@ class JobHistory:
                 for a in kept
             ],
             "total_attempts": len(self.attempts),
+            "happenings": [happening.record() for happening in self.happenings[:MOST_HAPPENINGS]],
+            "total_happenings": len(self.happenings),
+            "checkpoints": [checkpoint.record() for checkpoint in self.checkpoints[:MOST_HAPPENINGS]],
+            "ends": self.ends,
             "rejected": [_rejected(event, message, place) for event, message in rejected],
         }
+
+
+def seconds_of(text: str | None) -> float | None:
+    """A time in seconds, for differences within one log; one without a zone is read as UTC. None if it has no date."""
+    try:
+        found = None if text is None else datetime.fromisoformat(text)
+        return None if found is None else (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _rejected(event: Event | None, message: str, place: Mapping[str, int]) -> dict[str, Any]:

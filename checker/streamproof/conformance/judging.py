@@ -94,13 +94,11 @@ class _CaseJudge:
         verdict = replace(self._judged(outcomes), matched=len(matched), behaviours=len(outcomes))
         if verdict.answer == "accepted" and not matched:
             verdict = replace(verdict, answer="inconclusive", reason=NOTHING, findings=())
-        if not (outcomes and case.followed):
-            return verdict
-        return replace(
-            verdict,
-            followed=Followed.of(case.tasks[0].system, outcomes[0]),
-            recoveries=case.recoveries.recoveries(outcomes[0]) if case.recoveries else (),
-        )
+        if outcomes and case.recoveries:
+            verdict = replace(verdict, recoveries=case.recoveries.recoveries(outcomes[0]))
+        if outcomes and case.followed:
+            verdict = replace(verdict, followed=Followed.of(case.tasks[0].system, outcomes[0]))
+        return verdict
 
     def _outcomes(self) -> list[Tracked]:
         shared: dict[int, SystemMoves] = {}

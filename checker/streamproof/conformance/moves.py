@@ -72,7 +72,7 @@ class SystemMoves:
         self._grounding = grounding
         self._generated = GeneratedSteps.of(system)
         self._by_action = {a.name: a.instances for a in system.actions}
-        self._matching: dict[tuple[str, tuple[tuple[str, Any], ...]], tuple[Instance, ...]] = {}
+        self._matching: dict[tuple[Any, ...], tuple[Instance, ...]] = {}
         self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
         """By number of the instance, which is stored with its results, so that no other instance gets this number."""
         self._hidden: dict[frozenset[str], HiddenActions] = {}
@@ -101,10 +101,12 @@ class SystemMoves:
         """The instances that match a move."""
         if self._grounding is not None:
             return self._grounding(move.action, move.args)
-        key = (move.action, tuple(move.args.items()))
+        key = (move.action, tuple(move.args.items()), tuple(move.picks.items()))
         if key not in self._matching:
             self._matching[key] = tuple(
-                i for i in self.instances(move.action) if move.args.items() <= dict(i.args).items()
+                i
+                for i in self.instances(move.action)
+                if move.args.items() <= dict(i.args).items() and move.picks.items() <= dict(i.picks).items()
             )
         return self._matching[key]
 

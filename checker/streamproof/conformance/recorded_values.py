@@ -1,4 +1,5 @@
-"""Values of a log, from JSON, compared with values of the model: an array, a record or a union may be recorded in part.
+"""Values in logs, as JSON: checked, compared with values of the model, written, and described by a JSON Schema. An array, a
+record or a union may be recorded in part.
 
 | sort | form in a log |
 |---|---|
@@ -33,10 +34,13 @@ from streamproof.system.sorts import (
     UnionSort,
     Value,
     bag_items,
+    ordered,
     values,
 )
 
 SHOWN_KEYS = 6
+LISTED_KEYS = 64
+"""Largest number of keys of an array that a schema lists."""
 
 
 def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
@@ -162,3 +166,74 @@ def _matched(item: Sort, found: list[Value], recorded: list[Any]) -> bool:
 def places(index: Sort) -> dict[str, int]:
     """The position of each key of an array, by its text and by its JSON."""
     return {text: at for at, key in enumerate(values(index)) for text in (str(key), json.dumps(key))}
+
+
+def value_json(sort: Sort, value: Value) -> Any:
+    """A value of the model in the form of logs."""
+    match sort:
+        case OptionSort(element):
+            return None if value is None else value_json(element, value)
+        case ArraySort(index, element):
+            return {str(key): value_json(element, own) for key, own in zip(values(index), value, strict=True)}
+        case BagSort(item=item):
+            return [value_json(item, own) for own in bag_items(sort, value)]
+        case QueueSort(element):
+            return [value_json(element, own) for own in value]
+        case SetSort(element):
+            return [value_json(element, own) for own in ordered(element, value)]
+        case RecordSort(fields):
+            return {name: value_json(inner, own) for (name, inner), own in zip(fields, value, strict=True)}
+        case UnionSort():
+            payload = sort.payload(value[0])
+            return {"tag": value[0], "value": value_json(payload, value[1])}
+        case EnumSort() | RangeSort():
+            return value
+        case BoolSort():
+            return bool(value)
+        case _:
+            assert_never(sort)
+
+
+def sort_schema(sort: Sort) -> dict[str, Any]:
+    """The JSON Schema of recorded values of a sort, in part or whole."""
+    match sort:
+        case BoolSort():
+            return {"type": "boolean"}
+        case RangeSort():
+            return {"type": "integer"}
+        case EnumSort():
+            return {"enum": [*sort.members]}
+        case OptionSort(element):
+            return {"anyOf": [{"type": "null"}, sort_schema(element)]}
+        case BagSort(item=element) | SetSort(element) | QueueSort(element):
+            return {"type": "array", "items": sort_schema(element)}
+        case ArraySort(index, element):
+            keys = [str(key) for key in values(index)]
+            items = sort_schema(element)
+            some: dict[str, Any] = {"type": "object", "additionalProperties": items}
+            if len(keys) <= LISTED_KEYS:
+                some = {"type": "object", "properties": dict.fromkeys(keys, items), "additionalProperties": False}
+                some = some if all(map(_is_plain_key, keys)) else {"type": "object", "additionalProperties": items}
+            return {"anyOf": [some, {"type": "array", "items": items, "minItems": len(keys), "maxItems": len(keys)}]}
+        case RecordSort(fields):
+            own = {name: sort_schema(inner) for name, inner in fields}
+            return {"type": "object", "properties": own, "additionalProperties": False}
+        case UnionSort(cases):
+            return {
+                "anyOf": [
+                    {
+                        "type": "object",
+                        "required": ["tag"],
+                        "additionalProperties": False,
+                        "properties": {"tag": {"const": name}, "value": sort_schema(sort.payload(name))},
+                    }
+                    for name, _ in cases
+                ]
+            }
+        case _:
+            assert_never(sort)
+
+
+def _is_plain_key(key: str) -> bool:
+    """Whether a key has one text only: others may also be written as JSON."""
+    return key.isidentifier() or key.isdigit()

@@ -21,6 +21,13 @@ class RecordingReader(StateReader):
         super().__init__(system, state)
         self._layout, self._reads = layout, reads
 
+    @property
+    def state(self) -> State:
+        """The whole state, all of which is recorded."""
+        for at in range(len(self._system.variables)):
+            self._reads.update(dict.fromkeys(self._layout.cells(at)))
+        return self._state
+
     def __call__(self, name: str, key: Any = None) -> Any:
         """As `StateReader`; of an array without a key, only the elements looked at are recorded."""
         at = self._system.index[name]

@@ -7,9 +7,11 @@ tests of the machines.
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from streamproof.conformance.relation import KINDS, Relation
@@ -20,7 +22,7 @@ from streamproof.model_registry import find, is_registered
 from streamproof.system import System
 
 OWN_PACKAGES = ("streamproof_models", "streamproof_specs")
-"""Packages of this project, whose machines are compared with their models by tests."""
+"""Packages of this project, whose machines are compared with their models by tests; see `_is_own`."""
 
 
 def relation_of(system: System, model: str) -> Relation:
@@ -54,10 +56,22 @@ def relation(machine: type[Model], model: type[Model]) -> Relation:
     rules = _actions(shared)
     if rules:
         overrides, adds = tuple(_overrides(machine, shared)), tuple(sorted(_actions(machine) - rules))
-        compared = not (overrides or adds) or machine.__module__.partition(".")[0] in OWN_PACKAGES
+        own = (cls for cls in machine.__mro__[: machine.__mro__.index(shared)] if issubclass(cls, Model))
+        compared = not (overrides or adds) or all(map(_is_own, own))
         restricts = tuple(_overrides(model, shared))
         return Relation(*names, "same", shared.__name__, overrides, adds, restricts, compared)
     return Relation(*names, "refines" if model in _refined(machine) else "not related")
+
+
+def _is_own(machine: type) -> bool:
+    """Whether a class is the one that a module of this project defines; the name of its module alone says nothing."""
+    package = sys.modules.get(machine.__module__.partition(".")[0])
+    module = sys.modules.get(machine.__module__)
+    if package is None or module is None or package.__name__ not in OWN_PACKAGES:
+        return False
+    file = getattr(module, "__file__", None) or ""
+    within = any(Path(file).is_relative_to(folder) for folder in package.__path__)
+    return within and getattr(module, machine.__qualname__, None) is machine
 
 
 def _actions(machine: type) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from streamproof.base.errors import Exit
 from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
-from streamproof.conformance.history import JobHistory
+from streamproof.conformance.history import Designed, JobHistory
 from streamproof.conformance.relation import Relation, weakest
 from streamproof.system import State, System
 
@@ -174,6 +174,8 @@ class Recovery:
     tasks: tuple[str, ...] | None = None
     recovered: str | None = None
     why: tuple[RestartReason, ...] = ()
+    designed: tuple[Designed, ...] = ()
+    """What the implementation does by design although one might not expect it."""
 
     def record(self) -> dict[str, Any]:
         """As plain data for verdict records."""
@@ -186,6 +188,7 @@ class Recovery:
             "size": self.announced if self.tasks is None else len(self.tasks),
             "tasks": list(self.tasks or ()),
             "why": [reason.record() for reason in self.why],
+            "designed": [note.record() for note in self.designed],
         }
 
 
@@ -195,6 +198,7 @@ class RunFinding:
 
     kind: str
     message: str
+    designed: Designed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +279,14 @@ class RunVerdict:
             "model_actions": list(followed.model_actions) if followed else [],
             "recoveries": [recovery.record() for recovery in self.recoveries],
             "rejection": self.rejection.record() if self.rejection else None,
-            "findings": [{"kind": f.kind, "message": f.message} for f in self.findings],
+            "findings": [
+                {
+                    "kind": f.kind,
+                    "message": f.message,
+                    "designed": None if f.designed is None else f.designed.record(),
+                }
+                for f in self.findings
+            ],
             "history": self.history.record(self.rejected) if self.history else None,
         }
         if self.behaviours is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from streamproof.base.records import dataclass
 from streamproof.conformance.binding import Observation, StateReader, Stream, Task
@@ -54,7 +54,8 @@ class Path:
 
 
 START = Path(None, ())
-_Belief = dict[State, Path]
+Belief: TypeAlias = dict[State, Path]
+"""The states that fit the observations, each with the actions that led to it."""
 
 
 class _StreamReader:
@@ -111,8 +112,7 @@ class Tracker:
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
         readers = [_StreamReader(stream) for stream in self.task.streams]
-        self._see(readers)
-        belief = dict.fromkeys(self._steps.interpreter.initial_states(), START)
+        belief = self.begin(readers)
         events: list[Event] = []
         largest = len(belief)
         while any(r.head is not None for r in readers):
@@ -148,11 +148,29 @@ class Tracker:
             return self._outcome(events, largest, belief, rejection)
         return self._outcome(events, largest, belief)
 
+    def begin(self, readers: list[_StreamReader] | None = None) -> Belief:
+        """The belief before the first event."""
+        self._see(readers or [])
+        return dict.fromkeys(self._steps.interpreter.initial_states(), START)
+
+    def follow(self, observation: Observation, belief: Belief) -> Belief:
+        """The belief after one more observation, empty if it is impossible. Raises `TooMany` and `EvaluationError`."""
+        return self._accepted(observation, self._reduced(belief))
+
+    def closed(self, belief: Belief, most: int = EXPLAINED) -> Belief:
+        """The belief with what hidden actions reach, as far as it has at most `most` states."""
+        return self._closure(belief, most) if self._hidden.instances else belief
+
+    def refusal(self, observation: Observation, belief: Belief, accepted: int) -> Rejection:
+        """Why an observation is impossible, after `accepted` events."""
+        belief = self._closure(belief, EXPLAINED)
+        return explained_refusal(Refusal(self._steps, self.task, observation, tuple(belief), accepted))
+
     def _outcome(
         self,
         events: list[Event],
         largest: int,
-        belief: _Belief,
+        belief: Belief,
         rejection: Rejection | None = None,
         exhausted: str | None = None,
     ) -> Tracked:
@@ -164,7 +182,7 @@ class Tracker:
         names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
         self._hidden = self._steps.hidden(names)
 
-    def _reduced(self, belief: _Belief) -> _Belief:
+    def _reduced(self, belief: Belief) -> Belief:
         """The belief with all that hidden actions reach if that is little, else without what they reach from the rest of
         it. Sets `_groups`, of each state, in the second case. Raises `TooMany`."""
         self._groups = {}
@@ -172,7 +190,7 @@ class Tracker:
         closed = self._closure(belief, eager)
         if len(closed) <= eager:
             return closed
-        kept: _Belief = {}
+        kept: Belief = {}
         for state, path in belief.items():
             if not any(self._delaying.reaches(one, groups, state) for one, groups in self._groups.items()):
                 kept[state] = path
@@ -181,8 +199,8 @@ class Tracker:
                 raise TooMany
         return kept
 
-    def _accepted(self, observation: Observation, belief: _Belief) -> _Belief:
-        after: _Belief = {}
+    def _accepted(self, observation: Observation, belief: Belief) -> Belief:
+        after: Belief = {}
         for state, path in belief.items():
             if state in self._groups:
                 found: Iterable[tuple[State, tuple[str, ...]]]
@@ -193,7 +211,7 @@ class Tracker:
                 after.setdefault(end, Path(path, taken))
         return after
 
-    def _closure(self, states: _Belief, most: int) -> _Belief:
+    def _closure(self, states: Belief, most: int) -> Belief:
         """The states, and all states reachable from them by hidden actions; no longer complete beyond `most`."""
         queue = list(states)
         known = dict(states)
@@ -221,12 +239,11 @@ class Tracker:
         rank = self.rank
         return min(found, key=lambda r: rank(r.event) if rank and r.event else 0, default=None)
 
-    def _refuse(self, readers: list[_StreamReader], events: list[Event], belief: _Belief) -> Rejection:
+    def _refuse(self, readers: list[_StreamReader], events: list[Event], belief: Belief) -> Rejection:
         blocked = [r.head for r in readers if r.head is not None]
         rank = self.rank
         first = blocked[0] if rank is None else min(blocked, key=lambda o: rank(o.event))
-        belief = self._closure(belief, EXPLAINED)
-        return explained_refusal(Refusal(self._steps, self.task, first, tuple(belief), len(events)))
+        return self.refusal(first, belief, len(events))
 
     @property
     def _invariants(self) -> list[Property]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from streamproof.base.text import BLANK, Line, Style, StyledText, line
 from streamproof.conformance.coverage import JudgedEvents, untaken_actions
-from streamproof.conformance.run_verdict import Answer, Recovery, Rejection, RunVerdict
+from streamproof.conformance.run_verdict import Answer, Recovery, Rejection, RestartReason, RunVerdict
 
-_STYLES: dict[Answer, Style] = {"accepted": "good", "rejected": "failed", "inconclusive": "new", "error": "failed"}
+ANSWER_STYLES: dict[Answer, Style] = {
+    "accepted": "good",
+    "rejected": "failed",
+    "inconclusive": "new",
+    "error": "failed",
+}
 TASKS_SHOWN = 8
 """Largest number of tasks printed of a region."""
 LONGEST = 240
@@ -74,7 +80,7 @@ def _counted(verdicts: Sequence[RunVerdict]) -> str:
 
 
 def _answers(verdicts: Sequence[RunVerdict]) -> str:
-    totals = [(answer, sum(v.answer == answer for v in verdicts)) for answer in _STYLES]
+    totals = [(answer, sum(v.answer == answer for v in verdicts)) for answer in ANSWER_STYLES]
     kinds = Counter(finding.kind for verdict in verdicts for finding in verdict.findings)
     return ", ".join((*(f"{n} {answer}" for answer, n in totals if n), *(f"{n} {kind}" for kind, n in kinds.items())))
 
@@ -87,7 +93,7 @@ def _case(verdict: RunVerdict, *, named: bool, with_model: bool) -> Iterator[Lin
     facts = f"{verdict.matched} of {verdict.read} events matched"
     if restarts:
         facts += f", {restarts} restart{'' if restarts == 1 else 's'}"
-    style = _STYLES[verdict.answer]
+    style = ANSWER_STYLES[verdict.answer]
     yield line(StyledText(f"{verdict.answer:<12}", style), f"  {name}: ", StyledText(facts, "faint"), hang=14)
     if verdict.rejection is not None:
         yield from _rejection(verdict.rejection)
@@ -104,17 +110,35 @@ def _restart(number: int, recovery: Recovery) -> Iterator[Line]:
     count = f"{recovery.announced} task{'' if recovery.announced == 1 else 's'}"
     open_set = "" if recovery.tasks is not None else "; the model allows several sets"
     yield line(f"restart {number}, {when}{failure}{cause}; {count}{open_set}", indent=4, hang=4)
+    yield from reason_lines(recovery, 6)
+
+
+def reason_lines(recovery: Recovery, indent: int, *, ids: bool = True) -> Iterator[Line]:
+    """The reasons for the restarted tasks, as a tree; without `ids`, partitions are named by their writers alone."""
     below: dict[int | None, list[int]] = {}
     for at, reason in enumerate(recovery.why):
         below.setdefault(reason.because, []).append(at)
-    waiting = [(at, 6) for at in reversed(below.get(None, []))]
+    waiting = [(at, indent) for at in reversed(below.get(None, []))]
     while waiting:
         at, indent = waiting.pop()
         reason = recovery.why[at]
-        link = f" ({reason.partition})" if reason.partition else ""
+        writer = _writer(recovery.why, reason)
+        link = f" ({writer or reason.partition})" if writer or (reason.partition and (ids or not reason.tasks)) else ""
         tasks = _named(reason.tasks) if reason.tasks else "tasks that were never scheduled"
         yield line(f"{reason.reason}{link}: ", StyledText(tasks, "place"), indent=indent, hang=4)
         waiting += [(child, min(indent + 2, 20)) for child in reversed(below.get(at, []))]
+
+
+def _writer(why: Sequence[RestartReason], reason: RestartReason) -> str | None:
+    """The task that writes the partition which links a reason to the one before it, if its name shows it."""
+    place = (
+        int((reason.partition or "").rpartition("#")[2]) + 1 if re.search(r"#\d{1,9}$", reason.partition or "") else 0
+    )
+    before = why[reason.because].tasks if reason.because is not None else ()
+    if reason.reason != "reads what restarts" or not place:
+        return None
+    found = [task for task in before if f" ({place}/" in task]
+    return f"of {found[0]}" if len(found) == 1 else None
 
 
 def _named(tasks: Sequence[str]) -> str:

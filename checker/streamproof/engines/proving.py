@@ -39,11 +39,6 @@ BY_NAME = (Kind.TEMPORAL, Kind.REACHABLE)
 """Kinds of property that are proved only if they are chosen by name: they may take long, or need a witness."""
 
 
-EXAMINING = 10.0
-"""Time limit, in seconds, of each search for a state in which an antecedent is true."""
-FIRST_STATES = 2_000
-"""Number of states explored at first to find such a state."""
-
 R = TypeVar("R", bound=CheckResult)
 
 
@@ -92,11 +87,11 @@ def examined(system: System, result: R, options: SearchOptions = DEFAULTS) -> R:
     if not names:
         return result
     left = None if options.time_limit is None else options.time_limit - result.seconds.total
-    seconds = EXAMINING if left is None else min(EXAMINING, left)
+    seconds = options.tuning.examining if left is None else min(options.tuning.examining, left)
     known: Mapping[str, tuple[bool | None, str]] = {}
     if seconds > 0 and not (result.interrupted or requested()):
         try:
-            known = _vacuous(system, names, seconds)
+            known = _vacuous(system, names, seconds, options.tuning.examined_states)
         except (StreamproofError, TimeUp) as error:
             if isinstance(error, StreamproofError) and error.exit_code is Exit.DISAGREE:
                 raise
@@ -104,14 +99,17 @@ def examined(system: System, result: R, options: SearchOptions = DEFAULTS) -> R:
     return replace(result, findings=tuple(found))
 
 
-def _vacuous(system: System, names: list[str], seconds: float) -> dict[str, tuple[bool | None, str]]:
-    """For each of these proved properties for which it is known, whether it is vacuous, and why."""
+def _vacuous(
+    system: System, names: list[str], seconds: float, bounds: tuple[int, ...]
+) -> dict[str, tuple[bool | None, str]]:
+    """For each of these proved properties for which it is known, whether it is vacuous, and why. `bounds`: numbers of states
+    of the searches, one after the other."""
     from streamproof.symbolic.portfolio import Engine
     from streamproof.symbolic.proof import prove
     from streamproof.symbolic.replay import ReplayFailure
 
     known: dict[str, tuple[bool | None, str]] = {}
-    for most in (FIRST_STATES, MOST_STATES):
+    for most in bounds:
         open_ = tuple(name for name in names if name not in known)
         if not open_:
             return known

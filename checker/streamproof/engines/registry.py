@@ -73,14 +73,18 @@ REASONS: Mapping[str, str] = {
 }
 """Reasons that depend on the option alone."""
 
-_LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided"})
-_SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit"} - _WALKS
+_LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided", "tuning"})
+_SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit", "master"} - _WALKS
+_ON_SPARK = (_SEARCH | {"master"}) - {"symmetry", "por", "tier", "workers", "checkpoint", "checkpoint_seconds"}
 _VISITS = "it visits no states"
 
 CHECKS: Mapping[str, RegisteredEngine] = {
     engine.name: engine
     for engine in (
         RegisteredEngine("explicit", "streamproof.explicit.exploration:explore", _SEARCH, "it is not a solver"),
+        RegisteredEngine(
+            "spark", "streamproof.pipeline.spark_search:explore_on_spark", _ON_SPARK, "it searches all states on Spark"
+        ),
         RegisteredEngine("bmc", "streamproof.symbolic.bmc:look_ahead", _LIMITS, _VISITS),
     )
 }

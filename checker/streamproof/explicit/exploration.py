@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from streamproof import version
 from streamproof.base.errors import ModelError, OutOfTime, SystemFailure, TooLarge, UsageError
@@ -48,6 +49,9 @@ from streamproof.transform.constraint import within_constraint
 from streamproof.transform.flatten import Rewriter
 from streamproof.transform.scalarise import scalarise
 
+if TYPE_CHECKING:
+    from streamproof.explicit.cluster import Cluster
+
 OWN_WORKERS = 8
 """Default limit on the number of threads."""
 COMPILER_BYTES = 100 << 20
@@ -75,7 +79,7 @@ def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[L
 
 def _full(task: SearchTask) -> tuple[LevelSearch, str]:
     options = task.budget.options
-    if options.tier == COMPILED or options.storage is not None:
+    if options.tier == COMPILED or options.storage is not None or task.cluster is not None:
         try:
             compiled = _compiled(task)
         except (KeyboardInterrupt, OutOfTime) as end:
@@ -151,6 +155,10 @@ def _compile(task: SearchTask) -> LevelSearch:
             f"compiled code needs llvmlite: {error}", remedy=either("pip install llvmlite", "--tier python")
         ) from None
     options = task.budget.options
+    if task.cluster is not None:
+        from streamproof.explicit.distributed.search import DistributedSearch
+
+        return DistributedSearch(task, task.cluster, version.VERSION)
     if options.spill is not None:
         from streamproof.explicit.compiled.spill import SpillingSearch
 
@@ -256,6 +264,7 @@ def explore(
     *,
     on_progress: Callable[[Progress], None] | None = None,
     on_violation: Callable[[Finding], None] | None = None,
+    cluster: Cluster | None = None,
 ) -> Exploration:
     """Search the reachable states of `system` breadth first and decide its properties, within the limits of `options`.
 
@@ -265,7 +274,8 @@ def explore(
     has the same verdicts; `Exploration.reductions` lists the reductions that apply.
 
     `on_progress` is called at most once a second. `on_violation` is called with each violation at the end of its level, after
-    the interpreter has replayed its trace.
+    the interpreter has replayed its trace. With a `cluster`, its processes search the wide levels;
+    temporal properties and termination stay undecided once states are in its folder.
 
     Raises `UsageError` for an unknown property or unusable folders, `ModelError` if the system has no initial state,
     `TooLarge` if a state has too many parts or a term is too large for the requested tier.
@@ -291,12 +301,15 @@ def explore(
             if options.symmetry or options.por:
                 from streamproof.explicit.reductions.plan import plan
 
-                reduced = plan(scalarised, simple, properties, symmetry=options.symmetry, por=options.por)
+                effort = options.tuning.symmetry_effort
+                reduced = plan(
+                    scalarised, simple, properties, symmetry=options.symmetry, por=options.por, effort=effort
+                )
 
         def after_level(search: LevelSearch) -> Stop | None:
             return early.after_level(search, reduced)
 
-        task = SearchTask(scalarised, simple, properties, budget, after_level, on_progress)
+        task = SearchTask(scalarised, simple, properties, budget, after_level, on_progress, cluster)
         prepared = time.perf_counter() - begun
         with budget.listening():
             search, tier, followed = run_tiers(task, early, reduced)

@@ -22,6 +22,7 @@ from streamproof.system.verdict import Finding, Progress, Reduction, Verdict, nu
 from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
+    from streamproof.explicit.cluster import Cluster
     from streamproof.explicit.reductions.stubborn import StubbornSets
     from streamproof.explicit.reductions.symmetry import Symmetry
     from streamproof.explicit.state_graph import StateGraph
@@ -216,6 +217,8 @@ class SearchTask:
     after_level: Callable[[LevelSearch], Stop | None] = lambda search: None
     """Called at the end of every level except the last; returns a reason to stop, or None."""
     on_progress: Callable[[Progress], None] | None = None
+    cluster: Cluster | None = None
+    """The processes and the folder of a search over many processes."""
 
 
 class LevelSearch(ABC):

@@ -70,10 +70,12 @@ def simulate(
     time_limit: float | None = None,
     guided: bool = True,
     on_progress: Callable[[WalkEffort], None] | None = None,
+    on_walk: Callable[[Trace], None] | None = None,
 ) -> Simulation:
     """Take `walks` random walks of at most `steps` steps and check `properties` (None: all that walks can refute).
 
-    Stops at the first violation, after `time_limit` seconds, or on Ctrl-C. `on_progress` is called once a second.
+    Stops at the first violation, after `time_limit` seconds, or on Ctrl-C. `on_progress` is called once a second, `on_walk`
+    with each walk.
 
     Raises `UsageError` for an unknown property or a limit that is not positive, `ModelError` if there is no initial state.
     """
@@ -90,6 +92,11 @@ def simulate(
     with timely("preparing the walks"):
         scalarised = scalarise(system)
         simple = simplify(scalarised.system)
+
+        def walked(states: Sequence[State], taken: Sequence[int]) -> None:
+            assert on_walk is not None
+            on_walk(Trace(tuple(map(scalarised.decode, states)), tuple(system.instances[at] for at in taken)))
+
         run = Walks(
             scalarised,
             simple,
@@ -99,6 +106,7 @@ def simulate(
             guided=guided,
             most_steps=steps,
             on_progress=on_progress,
+            on_walk=walked if on_walk is not None else None,
         )
     compiled = time.perf_counter() - begun
     with budget.listening():

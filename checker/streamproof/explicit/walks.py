@@ -64,7 +64,10 @@ class Walks:
         guided: bool,
         most_steps: int,
         on_progress: Callable[[WalkEffort], None] | None = None,
+        on_walk: Callable[[Sequence[State], Sequence[int]], None] | None = None,
     ) -> None:
+        """`on_walk` receives the states of each finished walk, and the numbers of its instances."""
+        self.on_walk = on_walk
         self.scalarised, self.system, self.properties = scalarised, system, properties
         self.budget, self.rng, self.on_progress = budget, rng, on_progress
         self.guided, self.most_steps = guided, most_steps
@@ -81,6 +84,7 @@ class Walks:
         self._keep = keeper(system, system.initially)
         self._compile_watches()
         self._path: list[State] = []
+        self._steps_taken: list[int] = []
         self._at: dict[State, int] = {}
         """The states of this walk, each with its first position."""
         self._reported = 0.0
@@ -123,7 +127,7 @@ class Walks:
     def _walk(self) -> None:
         self.walks += 1
         state = self._start()
-        self._path, self._at = [state], {state: 0}
+        self._path, self._at, self._steps_taken = [state], {state: 0}, []
         self._meet(state)
         self._evaluate([state], ahead=False)
         while self.stopped is None:
@@ -132,6 +136,7 @@ class Walks:
                 break
             instance, state = self._choose(options)
             self.taken[instance] += 1
+            self._steps_taken.append(instance)
             self.steps += 1
             self._go(state)
             if self._at[state] == len(self._path) - 1 and self._meet(state):
@@ -139,6 +144,8 @@ class Walks:
             if self.steps % PATIENCE == 0:
                 self._notice()
         self.longest = max(self.longest, len(self._path) - 1)
+        if self.on_walk is not None:
+            self.on_walk(self._path, self._steps_taken)
 
     def _meet(self, state: State) -> bool:
         """Count a state once per walk; returns whether it is new."""

@@ -35,6 +35,9 @@ def history_row(verdict: Mapping[str, Any]) -> str | None:
     return json.dumps(
         {
             "history": None if history is None else _history(as_mapping(history, "history")),
+            "hangs": any(
+                _FINDING(f, "findings[]")["kind"] == "hang" for f in as_list(verdict.get("findings"), "findings")
+            ),
             "restarts": [_RESTART(item, f"recoveries[{at}]") for at, item in enumerate(recoveries)],
             "rejection": None if rejection is None else _rejection(as_mapping(rejection, "rejection")),
         }
@@ -62,6 +65,9 @@ def _history(data: Mapping[str, Any]) -> dict[str, Any]:
         "states": each(_state)(data.get("states"), "history.states"),
         "attempts": attempts,
         "total_attempts": as_count(data.get("total_attempts", len(attempts)), "history.total_attempts"),
+        "happenings": each(_HAPPENING)(data.get("happenings"), "history.happenings"),
+        "checkpoints": each(_CHECKPOINT)(data.get("checkpoints"), "history.checkpoints"),
+        "ends": _seconds(data.get("ends"), "history.ends"),
         "rejected": [mark(item, "rejected[]") for item in as_list(data.get("rejected"), "history.rejected")],
     }
 
@@ -117,6 +123,17 @@ def _position(size: int) -> Reader:
     return read
 
 
+_HAPPENING = record(
+    kind=as_text,
+    at=_seconds,
+    text=as_text,
+    facts=each(as_text),
+    file=optional(as_text),
+    line=optional(as_count),
+    process=optional(as_text),
+)
+_CHECKPOINT = record(number=as_count, begun=_seconds, ended=_seconds, outcome=as_text)
+_FINDING = record(kind=as_text)
 _VERTEX = record(name=as_text, parallelism=as_count, regions=each(as_count))
 _REASON = record(tasks=each(as_text), reason=as_text, partition=optional(as_text))
 _RESTART = record(

@@ -98,6 +98,11 @@ def print_check(report: CheckReport, stream: TextIO | None = None, *, detailed: 
     print_lines(check_lines(report, detailed=detailed), stream)
 
 
+def property_lines(report: CheckReport) -> list[Line]:
+    """The rows of the properties as styled lines."""
+    return list(_properties(report.properties))
+
+
 def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
     """The result of a check as styled lines.
 

@@ -13,8 +13,8 @@ from jinja2 import Environment
 
 from streamproof.report import html_charts, html_facts
 from streamproof.report.pages import environment
-from streamproof.report.run_details import CheckKey, check_key, details_of
-from streamproof.system.verdict import number_of
+from streamproof.report.rows import duration
+from streamproof.report.run_details import PHASES, CheckKey, check_key, details_of
 
 _KINDS = {
     "action": "No action of the model explains the event",
@@ -23,14 +23,6 @@ _KINDS = {
     "property": "The run breaks an invariant",
 }
 """Descriptions of the kinds of rejection; other kinds are shown unchanged."""
-
-_PHASES = (
-    ("waiting", "waiting for a slot"),
-    ("starting", "being deployed"),
-    ("running", "running"),
-    ("cancelling", "being cancelled, job restarting"),
-    ("finished", "finished"),
-)
 
 
 def render_report(
@@ -73,9 +65,7 @@ def render_report(
 @cache
 def _environment() -> Environment:
     found = environment().overlay()
-    found.filters.update(
-        duration=html_facts.duration, number=_number, plural=number_of, moment=_moment, percent=_percent
-    )
+    found.filters.update(duration=duration, number=_number, moment=_moment, percent=_percent)
     found.globals.update(
         share_bar=html_charts.share_bar,
         small_bar=html_charts.small_bar,
@@ -84,7 +74,7 @@ def _environment() -> Environment:
         matrix_row=html_charts.matrix_row,
         marks={"accepted": "✓", "rejected": "✗", "inconclusive": "?", "error": "!", "not validated": "·"},
         kinds=_KINDS,
-        phases=_PHASES,
+        phases=PHASES,
     )
     return found
 

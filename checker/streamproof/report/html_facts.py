@@ -6,7 +6,6 @@ The tables may have any number of runs; the page shows the worst of them and nam
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamproof.base.records import dataclass
-
-SEVERITY = ("rejected", "error", "inconclusive", "not validated", "accepted")
-"""Verdicts in the order of display."""
+from streamproof.report.rows import SEVERITY, Row, duration, natural, worst_first
 
 RUN_ROWS = 500
 MATRIX_RUNS = 60
@@ -28,8 +25,6 @@ EVENT_ROWS = 60
 SKIPPED_ROWS = 20
 
 _SUMMED = ("events_read", "events_matched", "events_ignored", "actions", "recoveries", "restarted_tasks", "log_events")
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +127,6 @@ def facts_of(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     }
 
 
-def worst_first(rows: Iterable[Row]) -> list[Row]:
-    """Rows of the table of runs, in the order of display."""
-    return sorted(rows, key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
-
-
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Sort key by which `run-2` comes before `run-10`."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", text))
-
-
 def _sum(table: pa.Table, column: str) -> int:
     total: int | None = pc.sum(table[column]).as_py()
     return total or 0
@@ -238,19 +223,6 @@ def _trimmed(bins: list[Bin]) -> tuple[Bin, ...]:
     """The bars without leading and trailing empty ones."""
     full = [index for index, item in enumerate(bins) if item.count]
     return tuple(bins[full[0] : full[-1] + 1]) if full else ()
-
-
-def duration(seconds: float) -> str:
-    """A duration as text: 850 ms, 12.3 s, 2 min 5 s, 1 h 4 min."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 def _kinds(events: pa.Table) -> list[dict[str, Any]]:

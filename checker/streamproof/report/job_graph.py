@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -13,6 +13,7 @@ COLOURS: Final = 8
 """Number of colours of regions in the page's style; numbers tell further regions apart."""
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 160, 50, 14, 34
 _LETTERS = 20
+_LANE = 12
 _NAME = 80
 
 _STYLES = {"PIPELINED": "pipelined", "PIPELINED_BOUNDED": "pipelined", "PIPELINED_APPROXIMATE": "pipelined",
@@ -30,25 +31,37 @@ def cut(text: str, most: int = _NAME) -> str:
 
 
 def drawn_graph(vertices: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]]) -> Markup:
-    """The graph as SVG, without a script. At most `MOST_VERTICES` vertices are drawn, those nearest to the sources."""
-    layer = _layers(len(vertices), edges)
-    kept = sorted(sorted(range(len(vertices)), key=lambda v: layer[v])[:MOST_VERTICES])
+    """The graph as SVG, without a script. At most `MOST_VERTICES` vertices are drawn, those nearest to the sources.
+
+    An edge that skips layers has a lane of its own in each of them, so that no box hides it.
+    """
+    count = len(vertices)
+    layer = _layers(count, edges)
+    kept = sorted(sorted(range(count), key=lambda v: layer[v])[:MOST_VERTICES])
+    drawn = [e for e in edges if e["source"] in kept and e["target"] in kept]
     rows: dict[int, list[int]] = {}
     for v in kept:
         rows.setdefault(layer[v], []).append(v)
-    _uncross(rows, edges)
-    widest = max((len(row) for row in rows.values()), default=0)
-    width = widest * (_WIDTH + _ACROSS) + 2
+    lanes, chains = count, list[list[int]]()
+    for edge in drawn:
+        skipped = range(layer[edge["source"]] + 1, layer[edge["target"]])
+        chains.append([edge["source"], *range(lanes, lanes + len(skipped)), edge["target"]])
+        for lane, at in enumerate(skipped, lanes):
+            rows[at].append(lane)
+        lanes += len(skipped)
+    _uncross(rows, [pair for chain in chains for pair in pairwise(chain)])
+    wide = [_WIDTH if v < count else _LANE for v in range(lanes)]
+    widths = {key: sum(wide[v] + _ACROSS for v in row) - _ACROSS for key, row in rows.items()}
+    width = max(widths.values(), default=0) + 2
     place: dict[int, tuple[float, float]] = {}
     for down, key in enumerate(sorted(rows)):
-        left = (width - len(rows[key]) * (_WIDTH + _ACROSS) + _ACROSS) / 2
-        for at, v in enumerate(rows[key]):
-            place[v] = (left + at * (_WIDTH + _ACROSS), 1 + down * (_HEIGHT + _DOWN))
+        left = (width - widths[key]) / 2
+        for v in rows[key]:
+            place[v] = (left + wide[v] / 2, 1 + down * (_HEIGHT + _DOWN))
+            left += wide[v] + _ACROSS
     height = len(rows) * (_HEIGHT + _DOWN) - _DOWN + 2
-    pieces = [
-        _edge(place[e["source"]], place[e["target"]], e) for e in edges if e["source"] in place and e["target"] in place
-    ]
-    pieces += [_box(vertices[v], *place[v]) for v in kept]
+    pieces = [_edge([place[v] for v in chain], edge) for chain, edge in zip(chains, drawn, strict=True)]
+    pieces += [_box(vertices[v], place[v][0] - _WIDTH / 2, place[v][1]) for v in kept]
     return Markup(
         '<svg class="graph" width="{w}" height="{h}" viewBox="0 0 {w} {h}" role="img" aria-label="Job graph">{p}</svg>'
     ).format(w=round(width), h=max(height, 2), p=Markup().join(pieces))
@@ -68,27 +81,32 @@ def _layers(count: int, edges: Sequence[Mapping[str, Any]]) -> list[int]:
     return layer
 
 
-def _uncross(rows: Mapping[int, list[int]], edges: Sequence[Mapping[str, Any]]) -> None:
+def _uncross(rows: Mapping[int, list[int]], pairs: Sequence[tuple[int, int]]) -> None:
     """Orders each layer by the mean position of what it reads."""
     position: dict[int, float] = {}
     for key in sorted(rows):
         row = rows[key]
-        read = {v: [position[e["source"]] for e in edges if e["target"] == v and e["source"] in position] for v in row}
+        read = {v: [position[a] for a, z in pairs if z == v and a in position] for v in row}
         row.sort(key=lambda v: sum(read[v]) / len(read[v]) if read[v] else 0.0)
         for at, v in enumerate(row):
             position[v] = at - len(row) / 2
 
 
-def _edge(start: tuple[float, float], end: tuple[float, float], edge: Mapping[str, Any]) -> Markup:
-    (x0, y0), (x1, y1) = start, end
-    x0, x1, y0, y1 = x0 + _WIDTH / 2, x1 + _WIDTH / 2, y0 + _HEIGHT, y1 - 4
-    bend = max((y1 - y0) / 2, 8)
+def _edge(chain: Sequence[tuple[float, float]], edge: Mapping[str, Any]) -> Markup:
+    """An edge through the middles of the tops of two boxes, and of the lanes between them."""
+    (x, y), path = chain[0], []
+    path.append(f"M{x:g} {y + _HEIGHT:g}")
+    for at, (x1, y1) in enumerate(chain[1:], 2):
+        y0, end = y + _HEIGHT, y1 if at < len(chain) else y1 - 4
+        bend = max((end - y0) / 2, 8)
+        path.append(f"C{x:g} {y0 + bend:g} {x1:g} {end - bend:g} {x1:g} {end:g}")
+        path += [f"V{y1 + _HEIGHT:g}"] if at < len(chain) else []
+        x, y = x1, y1
     said = ", ".join(cut(t) for t in (edge["exchange"] or "exchange not known", edge["pattern"] or "") if t)
     style = _STYLES.get(edge["exchange"] or "", "other")
     return Markup(
-        '<path class="edge {}" d="M{:g} {:g}C{:g} {:g} {:g} {:g} {:g} {:g}"><title>{}</title></path>'
-        '<path class="tip" d="M{:g} {:g}l-4 -6h8z"/>'
-    ).format(style, x0, y0, x0, y0 + bend, x1, y1 - bend, x1, y1, said, x1, y1 + 4)
+        '<path class="edge {}" d="{}"><title>{}</title></path><path class="tip" d="M{:g} {:g}l-4 -6h8z"/>'
+    ).format(style, "".join(path), said, x, y)
 
 
 def _box(vertex: Mapping[str, Any], x: float, y: float) -> Markup:

@@ -9,12 +9,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from streamproof.base.text import visible
+from streamproof.system.verdict import number_of
 
 
 @cache
 def environment() -> Environment:
     """The environment of all templates."""
-    return Environment(
+    found = Environment(
         loader=PackageLoader("streamproof.report"),
         autoescape=True,  # task names, file names and messages come from untrusted logs
         finalize=_visible_value,
@@ -22,10 +23,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["plural"] = number_of
+    return found
 
 
 def _visible_value(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    shown = visible(value, lines=True)
+    shown = visible(str(value), lines=True)
     return Markup(shown) if isinstance(value, Markup) else shown

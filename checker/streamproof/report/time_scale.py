@@ -1,4 +1,5 @@
-"""A time axis of bounded width in which long times without events are cut, so that what happens in between is legible."""
+"""A time axis of bounded width in which long times without events are cut, so that what happens in between is legible. The
+time for which a job hangs is not cut."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from itertools import pairwise
 from typing import Final
 
 from streamproof.base.records import dataclass
-from streamproof.report.html_facts import duration
+from streamproof.report.rows import duration
 
 WIDTH: Final = 1000.0
 """Width of the axis in units."""
 _CUT = 36.0  # width of a cut
 _SHARE = 0.25  # a gap is cut if it is longer than this share of all time that remains
 _CUTS = 8
+_HUNG = 0.75  # largest share of the axis for the time of a hang, if other time is drawn
 _TICKS = 4
 _APART = 220.0
 _STEPS = (60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 18000.0, 36000.0)
@@ -67,6 +69,7 @@ class TimeScale:
         step = next(n * power for n in (1, 2, 5, 10) if n * power >= raw)
         if step > 20:
             step = next((s for s in _STEPS if s >= raw), math.ceil(raw / 36000) * 36000.0)
+        digits = max(-math.floor(math.log10(step) + 1e-9), 0)
         found: list[tuple[float, str]] = []
         for (t0, x0), (t1, x1) in pairwise(self.knots):
             if any(cut.x == x0 for cut in self.cuts):
@@ -74,31 +77,49 @@ class TimeScale:
             for n in range(math.ceil((t0 - self.start) / step - 1e-9), math.floor((t1 - self.start) / step + 1e-9) + 1):
                 x = x0 + (x1 - x0) * (self.start + n * step - t0) / (t1 - t0)
                 if not found or x - found[-1][0] >= _APART:
-                    found.append((x, f"+{duration(n * step)}" if n else "0"))
+                    found.append((x, f"+{_exactly(n * step, digits)}" if n else "0"))
         return found
 
 
-def time_scale(times: Iterable[float]) -> TimeScale | None:
-    """The scale for these times; None without any."""
+def _exactly(seconds: float, digits: int) -> str:
+    """A time with as many decimals of a second as the labels of an axis need to differ."""
+    if seconds < 1:
+        return f"{seconds * 1000:.{max(digits - 3, 0)}f} ms"
+    if seconds < 60:
+        return f"{seconds:.{digits}f} s"
+    if digits == 0:
+        return duration(seconds)
+    minutes, rest = divmod(round(seconds, digits), 60)
+    return f"{duration(minutes * 60)} {rest:.{digits}f} s"
+
+
+def time_scale(times: Iterable[float], hang: tuple[float, float] | None = None) -> TimeScale | None:
+    """The scale for these times; None without any. Gaps between the times of `hang` are not cut; all of them together take
+    at most three quarters of the axis."""
     ordered = sorted(set(times))
     if not ordered:
         return None
     gaps = sorted(((b - a, a) for a, b in pairwise(ordered)), reverse=True)
+    hung = {a: length for length, a in gaps if hang is not None and hang[0] <= a and a + length <= hang[1] + 1e-6}
+    hanging = math.fsum(hung.values())
+    gaps = [gap for gap in gaps if gap[1] not in hung]
     rest = math.fsum(length for length, _ in gaps)
     cut: set[float] = set()
     for at, (length, begin) in enumerate(gaps[:_CUTS], 1):
         others = math.fsum(other for other, _ in gaps[at:])
-        if others == 0 or length <= _SHARE * others:
+        if others + hanging == 0 or length <= _SHARE * (others + hanging):
             break
         cut.add(begin)
         rest = others
-    unit = (WIDTH - _CUT * len(cut)) / rest if rest > 0 else 0.0
+    drawn = WIDTH - _CUT * len(cut)
+    share = 0.0 if hanging == 0 else 1.0 if rest <= 0 else min(hanging / (hanging + rest), _HUNG)
+    unit = drawn * (1 - share) / rest if rest > 0 else 0.0
     knots, cuts, x = [(ordered[0], 0.0)], [], 0.0
     for a, b in pairwise(ordered):
         if a in cut:
             cuts.append(Cut(x, _CUT, b - a))
             x += _CUT
         else:
-            x += (b - a) * unit
+            x += hung[a] * drawn * share / hanging if a in hung else (b - a) * unit
         knots.append((b, x))
     return TimeScale(tuple(knots), tuple(cuts))

@@ -1,20 +1,21 @@
-"""The time line of a job's execution attempts: a row for each task, or for a large job one for each vertex.
+"""The time line of a job: checkpoints, TaskManagers, and execution attempts, a row for each task, or for a large job one for
+each vertex.
 
 Rows are stretched to the width of the page; marks and lines over them are placed in percent.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from markupsafe import Markup
 
 from streamproof.base.records import dataclass
-from streamproof.report.html_facts import duration
 from streamproof.report.job_graph import colour, cut
+from streamproof.report.rows import duration
 from streamproof.report.time_scale import WIDTH, TimeScale, time_scale
 from streamproof.system.verdict import number_of
 
@@ -30,11 +31,15 @@ MOST_LINES: Final = 40
 """Maximum number of restarts with a line over all rows; more are marks in a row of their own."""
 MOST_RESTARTS: Final = 12
 MOST_REJECTED: Final = 10
+MOST_PLACES: Final = 24
+"""Maximum number of TaskManagers, those that were lost first."""
 _STEPS = 125
 """Number of steps of a vertex's row."""
 _HIGH = 14
 _FULL = 28
 _APART = 30.0
+_NEAR = 4.0
+"""Signs of one kind are not closer in a row than this."""
 
 _PHASES: Mapping[str, str] = {
     "CREATED": "waiting",
@@ -85,13 +90,34 @@ class TimeRow:
     marks: tuple[Mark, ...] = ()
 
 
-def timeline(history: Mapping[str, Any], restarts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The drawing, with notes about what it leaves out; None if no attempt has a time."""
+def timeline(
+    history: Mapping[str, Any], restarts: Sequence[Mapping[str, Any]], *, hangs: bool = False
+) -> dict[str, Any] | None:
+    """The drawing, with notes about what it leaves out; None if no attempt has a time. `hangs`: a verdict says that the job
+    hangs."""
     timed = [(at, a) for at, a in enumerate(history["attempts"]) if any(t is not None for _, t in a["states"])]
     known = [t for _, a in timed for _, t in a["states"]] + [t for _, t in history["states"]]
     known += [r["decided"] for r in restarts] + [r["at"] for r in history["rejected"]]
-    scale = time_scale(t for t in known if t is not None)
-    return None if scale is None or not timed else _Drawing(history, restarts, timed, scale).parts()
+    if not history["states"] or _JOB.get(history["states"][-1][0], "waiting"):
+        known.append(history["ends"])
+    known += [h["at"] for h in history["happenings"]]
+    known += [t for c in history["checkpoints"] for t in (c["begun"], c["ended"])]
+    times = [t for t in known if t is not None]
+    hang = _hang(history, times) if hangs else None
+    scale = time_scale(times, hang)
+    return None if scale is None or not timed else _Drawing(history, restarts, timed, scale, hang).parts()
+
+
+def _hang(history: Mapping[str, Any], times: Sequence[float]) -> tuple[float, float] | None:
+    """From the last line about a task while the job runs, to the end of the log or the next state of the job."""
+    states = [(state, t) for state, t in history["states"] if t is not None]
+    running = max((at for at, (state, _) in enumerate(states) if state == "RUNNING"), default=None)
+    if running is None:
+        return None
+    end = states[running + 1][1] if running + 1 < len(states) else max(times)
+    moved = [t for a in history["attempts"] for _, t in a["states"] if t is not None and t < end]
+    begin = max([states[running][1], *moved])
+    return (begin, end) if begin < end else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +127,8 @@ class _Drawing:
     attempts: Sequence[tuple[int, Mapping[str, Any]]]
     """Those with a time, with their numbers."""
     scale: TimeScale
+    hang: tuple[float, float] | None = None
+    """When the job hangs."""
 
     def parts(self) -> dict[str, Any]:
         """The rows, the marks over them, and the notes."""
@@ -109,7 +137,7 @@ class _Drawing:
             tasks[attempt["vertex"], attempt["subtask"]].append((at, attempt))
         large = len(tasks) > MOST_TASKS or len(self.attempts) > MOST_ATTEMPTS
         notes = list(self._left_out())
-        rows = list(self._job())
+        rows = [*self._job(), *self._checkpoints(), *self._places(notes)]
         if large:
             rows += self._by_vertex(tasks, notes)
         else:
@@ -122,7 +150,27 @@ class _Drawing:
         ]
         ticks = [(x / 10, text) for x, text in self.scale.ticks()]
         lines = list(self._lines())
-        return {"rows": rows, "ticks": ticks, "cuts": cuts, "lines": lines, "notes": notes, "by_vertex": large}
+        hang = self._hanging(notes)
+        return {
+            "rows": rows,
+            "ticks": ticks,
+            "cuts": cuts,
+            "lines": lines,
+            "notes": notes,
+            "by_vertex": large,
+            "hang": hang,
+        }
+
+    def _hanging(self, notes: list[str]) -> dict[str, Any] | None:
+        if self.hang is None:
+            return None
+        left, right = (self.scale.x(t) / 10 for t in self.hang)
+        length = self.hang[1] - self.hang[0]
+        said = f"hangs for {duration(length)}"
+        others = self.scale.end - self.scale.start - length - sum(cut.seconds for cut in self.scale.cuts)
+        if others * (right - left) < 0.95 * length * (100 - right + left):
+            notes.append("The time for which the job hangs is drawn on a smaller scale than the rest.")
+        return {"left": left, "width": right - left, "text": said}
 
     def _left_out(self) -> Iterator[str]:
         history = self.history
@@ -154,11 +202,76 @@ class _Drawing:
                 pieces.append(_bar(phase, x, until, (3, 8)))
         if not said:
             return
+        if self.hang is not None:
+            pieces.append(_bar("hang", self.scale.x(self.hang[0]), self.scale.x(self.hang[1]), (1, 12)))
         yield TimeRow("job", ", ".join(said[:20]), "", _svg(pieces, _HIGH))
         decided = {round(self.scale.x(r["decided"])) for r in self.restarts if r["decided"] is not None}
         if len(self.restarts) > MOST_LINES and decided:
             marks = [_line("restart", float(x)) for x in sorted(decided)]
             yield TimeRow("restarts", f"{len(self.restarts):,} decisions to restart", "", _svg(marks, _HIGH))
+
+    def _checkpoints(self) -> Iterator[TimeRow]:
+        """Each checkpoint from its beginning to its end, and what is restored."""
+        bars, marks, counts = dict[tuple[str, int], Markup](), dict[tuple[str, int], Mark](), Counter[str]()
+        for checkpoint in self.history["checkpoints"]:
+            begun, ended, outcome = (checkpoint[name] for name in ("begun", "ended", "outcome"))
+            counts[outcome] += 1
+            if begun is not None or ended is not None:
+                x, until = (self.scale.x(ended if t is None else t) for t in (begun, ended or begun))
+                style = "stored" if outcome == "completed" else "cancelling"
+                bars[style, int(x / _NEAR)] = _bar(style, x, max(until, x + 2), (3, 8))
+            if outcome == "failed" and ended is not None:
+                said = f"checkpoint {checkpoint['number']} fails {self._after(ended)}"
+                x = self.scale.x(ended)
+                marks["✗", int(x / _NEAR)] = Mark(x / 10, "✗", "failed", said)
+        for happening in self.history["happenings"]:
+            if happening["kind"] == "restored" and happening["at"] is not None:
+                said = f"{cut(happening['text'])} {self._after(happening['at'])}"
+                x = self.scale.x(happening["at"])
+                marks["↺", int(x / _NEAR)] = Mark(x / 10, "↺", "restored", said)
+        if bars or marks:
+            said = ", ".join(f"{n} {outcome}" for outcome, n in counts.items())
+            yield TimeRow(
+                "state", f"checkpoints: {said or 'none'}", "", _svg(list(bars.values()), _HIGH), tuple(marks.values())
+            )
+
+    def _places(self, notes: list[str]) -> Iterator[TimeRow]:
+        """Each TaskManager: when it had attempts of the job, when it was lost, and when it came back."""
+        at_work: dict[str, list[tuple[float, float]]] = {}
+        for _, attempt in self.attempts:
+            if attempt["place"]:
+                spans = [s for s in self._spans(attempt["states"]) if _PHASES.get(s[0], "waiting") in _AREA[:2]]
+                at_work.setdefault(attempt["place"], []).extend((x, until) for *_, x, until in spans)
+        turns: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for happening in self.history["happenings"]:
+            if happening["process"] and happening["at"] is not None:
+                turns[happening["process"]].append(happening)
+                at_work.setdefault(happening["process"], [])
+        shown = sorted(at_work, key=lambda place: not turns[place])[:MOST_PLACES]
+        if at_work:
+            yield TimeRow("TaskManagers", "when each had tasks at work, was lost, and came back")
+        for place in shown:
+            marks, gone, since, said = [], [], None, []
+            for turn in turns[place][:MOST_LINES]:
+                x, lost = self.scale.x(turn["at"]), turn["kind"] == "lost"
+                marks.append(
+                    Mark(x / 10, "✗" if lost else "✓", "failed" if lost else "returned", cut(turn["text"], 300))
+                )
+                said.append(f"{'lost' if lost else 'returns'} {self._after(turn['at'])}")
+                if lost:
+                    since = x if since is None else since
+                elif since is not None:
+                    gone.append((since, x))
+                    since = None
+            if since is not None:
+                later = [x for x, _ in at_work[place] if x > since + 1]
+                gone.append((since, min(later, default=WIDTH)))
+            pieces = [_bar("running", x, until, (1, 12)) for x, until in _joined(at_work[place])]
+            pieces += [_bar("gone", x, until, (6, 2)) for x, until in gone]
+            title = f"{cut(place)}: {', '.join(said) or 'never lost'}"
+            yield TimeRow(place if len(place) < 8 else f"…{place[-6:]}", title, "", _svg(pieces, _HIGH), tuple(marks))
+        if len(at_work) > len(shown):
+            notes.append(f"{len(shown)} of {len(at_work):,} TaskManagers are drawn, those that were lost first.")
 
     def _heading(self, vertex: int) -> TimeRow:
         found = self.history["vertices"][vertex]
@@ -280,6 +393,17 @@ class _Drawing:
                 yield Mark(
                     self.scale.x(rejected["at"]) / 10, "✗", "rejected", f"rejected: {cut(rejected['message'], 300)}"
                 )
+
+
+def _joined(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The spans in their order, those that overlap or nearly touch as one."""
+    found: list[tuple[float, float]] = []
+    for x, until in sorted(spans):
+        if found and x - found[-1][1] < _NEAR:
+            found[-1] = (found[-1][0], max(until, found[-1][1]))
+        else:
+            found.append((x, until))
+    return found
 
 
 def _svg(pieces: Sequence[Markup], height: int) -> Markup:

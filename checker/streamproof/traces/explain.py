@@ -92,7 +92,7 @@ class Explanation:
 
 
 @dataclass(slots=True)
-class _Past:
+class Past:
     """The behaviour that led to a state, to find the step that wrote a value. `last` is the index of that state."""
 
     trace: Trace
@@ -112,12 +112,12 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
     interpreter = Interpreter(system)
     match prop.kind:
         case Kind.INVARIANT:
-            past = _Past(trace, len(trace) - 1)
+            past = Past(trace, len(trace) - 1)
             reasons = _failed(interpreter, prop, trace.states[-1], None, past)
             return Explanation(reasons, (), _slice(interpreter, past))
         case Kind.STEP:
             before, after = last_step(trace)
-            past = _Past(trace, before)
+            past = Past(trace, before)
             reasons = _failed(interpreter, prop, trace.states[before], trace.states[after], past)
             # The failing step is always relevant, with the reads of its guard and of its effect on the displayed
             # places.
@@ -127,11 +127,11 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
                     past.wanted[read.place, before] = None
             return Explanation(reasons, (), tuple(sorted({*_slice(interpreter, past), len(trace.steps)})))
         case Kind.REACHABLE:
-            past = _Past(trace, len(trace) - 1)
+            past = Past(trace, len(trace) - 1)
             _readings(interpreter, prop.expr, "", trace.states[-1], None, past)
             return Explanation((), (), _slice(interpreter, past))
         case Kind.DEADLOCK:
-            past = _Past(trace, len(trace) - 1)
+            past = Past(trace, len(trace) - 1)
             stopped = blocked(interpreter, trace.states[-1], past)
             ends: tuple[Reason, ...] = ()
             if system.terminal is not None:
@@ -156,21 +156,21 @@ def last_step(trace: Trace) -> tuple[int, int]:
 
 
 def _failed(
-    interpreter: Interpreter, prop: Property, state: State, after: State | None, past: _Past
+    interpreter: Interpreter, prop: Property, state: State, after: State | None, past: Past
 ) -> tuple[Reason, ...]:
     found = interpreter.failing((*prop.conjuncts, Conjunct(prop.expr, prop.name, prop.loc)), state, after)
     return () if found is None else (_reason(interpreter, found, state, after, past),)
 
 
 def _reason(
-    interpreter: Interpreter, conjunct: Conjunct, state: State, after: State | None, past: _Past | None
+    interpreter: Interpreter, conjunct: Conjunct, state: State, after: State | None, past: Past | None
 ) -> Reason:
     found = _readings(interpreter, conjunct.expr, conjunct.text, state, after, past)
     return Reason(conjunct.text, conjunct.loc, found)
 
 
 def _readings(
-    interpreter: Interpreter, term: Expr, written: str, state: State, after: State | None, past: _Past | None
+    interpreter: Interpreter, term: Expr, written: str, state: State, after: State | None, past: Past | None
 ) -> tuple[Reading, ...]:
     system = interpreter.system
     found = reads(interpreter, term, state, after)
@@ -199,7 +199,7 @@ def _prefix(written: str, variable: str) -> str:
     return f"{owners.pop()}." if len(owners) == 1 else ""
 
 
-def blocked(interpreter: Interpreter, state: State, past: _Past | None = None) -> tuple[Blocked, ...]:
+def blocked(interpreter: Interpreter, state: State, past: Past | None = None) -> tuple[Blocked, ...]:
     """Why each action is disabled in `state`: one entry per action and reason, closest to being enabled first.
 
     Enabled instances are omitted.
@@ -246,7 +246,7 @@ def _needed(interpreter: Interpreter, instance: Instance, state: State) -> Itera
         yield from reads(interpreter, conjunct.expr, state)
 
 
-def _slice(interpreter: Interpreter, past: _Past) -> tuple[int, ...]:
+def _slice(interpreter: Interpreter, past: Past) -> tuple[int, ...]:
     """The steps on which the wanted values depend, through their writes and the reads of their guards."""
     trace, found = past.trace, set()
     pending, met = list(past.wanted), set(past.wanted)

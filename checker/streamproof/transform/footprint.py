@@ -19,6 +19,12 @@ from streamproof.system.sorts import ArraySort, Value, cardinality, default, pos
 
 Cells = dict[int, None]
 """Cells in the order in which they were read."""
+_Places = tuple[tuple[int, int | None], ...]
+"""Of cells: the variable, and the position in an array."""
+
+
+def _values(places: _Places, state: State) -> tuple[Value, ...]:
+    return tuple([state[at] if i is None else state[at][i] for at, i in places])
 
 
 class CellLayout:
@@ -83,26 +89,29 @@ class Effect:
 
 
 class Footprints:
-    """Steps of one system with their footprints; the last ones of each instance are kept by the values that they read."""
+    """Steps of one system with their footprints; those of each instance are kept by the values that they read."""
 
-    KEPT = 4
+    KEPT = 16
+    """Number of kept steps of an instance at which they are all forgotten."""
 
     def __init__(self, system: System) -> None:
         self.layout = CellLayout(system)
         self._index = system.index
-        self._known: dict[int, tuple[Instance, list[tuple[tuple[Value, ...], Effect]]]] = {}
+        self._known: dict[int, tuple[Instance, dict[_Places, dict[tuple[Value, ...], Effect]]]] = {}
         """By number of the instance, which is kept with its results, so that no other instance gets this number."""
 
     def take(self, instance: Instance, state: State) -> Effect:
         """The step of an instance. Raises `EvaluationError` for a model error."""
-        known = self._known.setdefault(id(instance), (instance, []))[1]
-        read = self.layout.read
-        for values, effect in known:
-            if all(read(state, cell) == value for cell, value in zip(effect.reads, values, strict=True)):
+        known = self._known.setdefault(id(instance), (instance, {}))[1]
+        for places, effects in known.items():
+            effect = effects.get(_values(places, state))
+            if effect is not None:
                 return effect
         effect = self._taken(instance, state)
-        known.insert(0, (tuple(read(state, cell) for cell in effect.reads), effect))
-        del known[self.KEPT :]
+        if sum(map(len, known.values())) >= self.KEPT:
+            known.clear()
+        places = tuple(self.layout.place[cell] for cell in effect.reads)
+        known.setdefault(places, {})[_values(places, state)] = effect
         return effect
 
     def _taken(self, instance: Instance, state: State) -> Effect:

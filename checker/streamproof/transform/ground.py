@@ -6,7 +6,8 @@ and every rule becomes one instance per combination of its index parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, product
 from math import prod
 
@@ -19,7 +20,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Instance, Property, System, Variable, mapped_conjuncts
 from streamproof.system.sorts import ArraySort, BagSort, OptionSort, RangeSort, RecordSort, Sort, TermRange, cardinality
 from streamproof.transform.assume import Substitution
-from streamproof.transform.unbounded import Forall, Parametric, Total
+from streamproof.transform.unbounded import BINDING, Forall, Parametric, Tabulated, Total
 
 
 class Empty(UsageError):
@@ -37,7 +38,7 @@ class Ground(Substitution):
     def __call__(self, term: Expr) -> Expr:
         """The term at these values. Raises `Empty`."""
         done = self._done
-        for part in e.unfinished(term, done, lambda t: () if isinstance(t, Forall | Total) else e.children(t)):
+        for part in e.unfinished(term, done, lambda t: () if isinstance(t, BINDING) else e.children(t)):
             done[part] = self._grounded(part)
         return done[term]
 
@@ -56,10 +57,14 @@ class Ground(Substitution):
                 for at in self._indices(term):
                     whole = b.add(whole, Ground(self._values, at)(body), term.loc)
                 return whole
+            case Tabulated(sort=sort, body=body):
+                own = self.sort(sort)
+                assert isinstance(own, ArraySort)
+                return b.make_array(own, [Ground(self._values, at)(body) for at in self._indices(term)], term.loc)
             case _:
                 return self.rebuild(term)
 
-    def _indices(self, term: Forall | Total) -> Iterator[dict[str, int]]:
+    def _indices(self, term: Forall | Total | Tabulated) -> Iterator[dict[str, int]]:
         assert isinstance(term.bound, e.Var)
         assert isinstance(term.bound.sort, RangeSort)
         for index in self.indices(term.bound.sort):
@@ -145,39 +150,46 @@ def ground(parametric: Parametric, values: Mapping[str, int]) -> System:
     )
 
 
-def weight(parametric: Parametric, values: Mapping[str, int]) -> int:
-    """An estimate of the number of terms in the system at `values`."""
-    put = Ground(values)
+class Weight:
+    """An estimate of the number of terms in the system at values of the free parameters: a shared term counts once in a
+    rule, and as often as the indices around it have values."""
 
-    known: dict[Expr, int] = {}
+    def __init__(self, parametric: Parametric) -> None:
+        self._parametric = parametric
+        self._terms: Counter[tuple[RangeSort, ...]] = Counter()
+        """The number of terms inside the same ranges of indices."""
+        for i in parametric.system.instances:
+            terms = [*(c.expr for c in i.guard), *(t for _, t in i.updates)]
+            terms += [c.condition for c in (*i.guard_checks, *i.effect_checks)]
+            sorts = (v.sort for _, v in i.args if isinstance(v, e.Var))
+            self._count(terms, tuple(sort for sort in sorts if isinstance(sort, RangeSort)))
+        for p in (*parametric.system.properties, *parametric.system.lemmas):
+            self._count([p.expr, *(c.condition for c in p.checks)], ())
 
-    def of(roots: list[Expr]) -> int:
-        return sum(_weight(r, put, known) for r in roots)
+    def _count(self, roots: Iterable[Expr], around: tuple[RangeSort, ...]) -> None:
+        pending = [(root, around) for root in roots]
+        seen = set(pending)
+        while pending:
+            term, ranges = pending.pop()
+            self._terms[ranges] += 1
+            if isinstance(term, BINDING):
+                assert isinstance(term.bound.sort, RangeSort)
+                ranges = (*ranges, term.bound.sort)
+            new = [place for child in e.children(term) if (place := (child, ranges)) not in seen]
+            seen.update(new)
+            pending += dict.fromkeys(new)
 
-    whole = 0
-    for v in parametric.system.variables:
-        whole += _size(v.sort, put)
-        if isinstance(v.sort, ArraySort) and parametric.firsts.get(v.name, 1) > 1:  # its initial values are listed
-            whole += parametric.firsts[v.name] ** min(len(put.indices(v.sort.index)), 30)  # type: ignore[arg-type]
-    for i in parametric.system.instances:
-        terms = [*(c.expr for c in i.guard), *(t for _, t in i.updates)]
-        terms += [c.condition for c in (*i.guard_checks, *i.effect_checks)]
-        many = prod(
-            len(put.indices(v.sort)) for _, v in i.args if isinstance(v, e.Var) and isinstance(v.sort, RangeSort)
-        )
-        whole += many * of(terms)
-    props = (*parametric.system.properties, *parametric.system.lemmas)
-    return whole + of([p.expr for p in props]) + of([c.condition for p in props for c in p.checks])
-
-
-def _weight(term: Expr, put: Ground, known: dict[Expr, int]) -> int:
-    if term not in known:
-        within = sum(_weight(c, put, known) for c in e.children(term))
-        if isinstance(term, Forall | Total):
-            assert isinstance(term.bound.sort, RangeSort)
-            within *= max(1, len(put.indices(term.bound.sort)))
-        known[term] = 1 + within
-    return known[term]
+    def __call__(self, values: Mapping[str, int]) -> int:
+        """The size at these values."""
+        put = Ground(values)
+        whole = sum(n * prod(max(1, len(put.indices(r))) for r in ranges) for ranges, n in self._terms.items())
+        for v in self._parametric.system.variables:
+            whole += _size(v.sort, put)
+            if (
+                isinstance(v.sort, ArraySort) and self._parametric.firsts.get(v.name, 1) > 1
+            ):  # its initial values are listed
+                whole += self._parametric.firsts[v.name] ** min(len(put.indices(v.sort.index)), 30)  # type: ignore[arg-type]
+        return whole
 
 
 def _size(sort: Sort, put: Ground) -> int:

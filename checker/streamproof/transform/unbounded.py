@@ -2,7 +2,8 @@
 
 A `Parametric` holds a transition system in which some parameters are constants of unknown value. It is not a `System`,
 so that no engine that counts states accepts it. Its terms are those of `expr` and two more: `Forall` and `Total`, over
-an index from a range whose ends are terms. An `ArraySort` over such a range is an array of unbounded length.
+an index from a range whose ends are terms; `Tabulated` is an array with a term for each index. An `ArraySort` over such a
+range is an array of unbounded length.
 """
 
 from __future__ import annotations
@@ -132,9 +133,31 @@ class Total(Node):
     body: Expr
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Tabulated(Node):
+    """The array of unbounded length whose element at each index is `body`, for that value of the variable `bound`."""
+
+    bound: Expr
+    body: Expr
+
+
+BINDING = (Forall, Total, Tabulated)
+"""The terms that bind an index."""
+
+
+def tabulated(sort: ArraySort, bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
+    """An array of `sort` with `body` as the element at each index."""
+    return intern(Tabulated, sort, loc, bound, body)
+
+
 def forall(bound: Expr, body: Expr, loc: Loc | None = None) -> Expr:
     """`body` for every value of `bound`."""
     return TRUE if body is TRUE else intern(Forall, BOOL, loc, bound, body)
+
+
+def at_most(left: Expr, right: Expr) -> Expr:
+    """`left <= right`, without simplification by the operands' sorts, because their ranges are to be proved."""
+    return intern(e.LessEq, BOOL, None, left, right)
 
 
 def conjuncts(term: Expr) -> Iterator[Expr]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 from streamproof.any.certify.obligations import SAFE, ProofObligation, formed
 from streamproof.any.certify.smt_script import SmtTerm
 from streamproof.any.certify.smt_terms import layout
+from streamproof.base.errors import ModelError
 from streamproof.base.options import answer as answer_of
 from streamproof.system import expr as e
 from streamproof.system.interpreter import Evaluation
 from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange, values
-from streamproof.transform.unbounded import Forall, Parametric, Total, any_length
+from streamproof.transform.unbounded import BINDING, Forall, Parametric, Tabulated, Total, any_length
 
 PATIENCE = 10_000
 """Time limit for a counterexample, in milliseconds."""
@@ -68,6 +70,9 @@ class Values(Evaluation):
                 names: Any = self._state
                 parts = (Values({**names, name: at}, self._after)(body) for at in self.range(bound.sort))
                 return all(parts) if isinstance(term, Forall) else sum(parts)
+            case Tabulated(bound=e.Var(name=name) as bound, body=body):
+                own: Any = self._state
+                return {at: Values({**own, name: at}, self._after)(body) for at in self.range(bound.sort)}
             case e.Select(array=array, index=index) | e.Store(array=array, index=index) if any_length(array.sort):
                 whole, at = self(array), self(index)
                 if at not in whole:
@@ -79,7 +84,7 @@ class Values(Evaluation):
 
 def _operands(term: Any) -> tuple[e.Expr, ...]:
     """The subterms with values under the same names."""
-    return () if isinstance(term, Forall | Total) else e.children(term)
+    return () if isinstance(term, BINDING) else e.children(term)
 
 
 def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
@@ -102,22 +107,21 @@ def refuted(parametric: Parametric, obligation: ProofObligation) -> str | None:
         return None
     model = solver.model()
 
-    def value(term: SmtTerm, at: int | None) -> Any:
-        """The model's value of a constant, or of its element; an arbitrary value if unconstrained."""
+    def value(term: SmtTerm, at: tuple[int, ...]) -> Any:
+        """The model's value of a constant, or of its element at indices; an arbitrary value if unconstrained."""
         if term.text not in constants:
             return 0
-        whole = constants[term.text]
-        found = model.eval(whole if at is None else z3.Select(whole, at), model_completion=True)
+        found = model.eval(reduce(z3.Select, at, constants[term.text]), model_completion=True)
         return z3.is_true(found) if z3.is_bool(found) else found.as_long()
 
-    names: dict[str, Any] = {f.name: value(obligation.before.names[f.name][0], None) for f in parametric.free}
+    names: dict[str, Any] = {f.name: value(obligation.before.names[f.name][0], ()) for f in parametric.free}
     try:
         for variable in parametric.system.variables:
             columns = iter(obligation.before.names[variable.name])
-            names[variable.name] = _plain(Values(names), variable.sort, columns, value, None)
-        names |= {v.name: value(obligation.before.names[v.name][0], None) for v in obligation.arguments}
+            names[variable.name] = _plain(Values(names), variable.sort, columns, value, ())
+        names |= {v.name: value(obligation.before.names[v.name][0], ()) for v in obligation.arguments}
         broken = breaks(parametric, obligation, names)
-    except NoValue:
+    except (NoValue, ModelError):  # an undefined array of any length has no value either
         return None
     return ", ".join(f"{f.name}={names[f.name]}" for f in parametric.free) or "any size" if broken else None
 
@@ -160,13 +164,17 @@ def _constants(root: Any) -> Iterator[Any]:
 
 
 def _plain(
-    given: Values, sort: Sort, columns: Iterator[SmtTerm], value: Callable[[SmtTerm, int | None], Any], at: int | None
+    given: Values,
+    sort: Sort,
+    columns: Iterator[SmtTerm],
+    value: Callable[[SmtTerm, tuple[int, ...]], Any],
+    at: tuple[int, ...],
 ) -> Any:
-    """The concrete value of the next columns, or of their element at an index. Raises `NoValue` if it is outside the sort."""
+    """The concrete value of the next columns, or of their element at indices. Raises `NoValue` if it is outside the sort."""
     match sort:
         case ArraySort(index=TermRange() as index, element=element):
             lanes = [next(columns) for _ in layout(element)]
-            return {k: _plain(given, element, iter(lanes), value, k) for k in given.range(index)}
+            return {k: _plain(given, element, iter(lanes), value, (*at, k)) for k in given.range(index)}
         case ArraySort(index, element):
             return tuple(_plain(given, element, columns, value, at) for _ in values(index))
         case RecordSort(fields):

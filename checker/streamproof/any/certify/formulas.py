@@ -57,19 +57,28 @@ def condition_of(parametric: Parametric, data: Any) -> e.Expr:
 
     A condition has exactly one data form, that of `condition_data`, so no part of it is ignored.
     """
-    found = simplified(parametric, data)
+    return _in_form(simplified(parametric, data), data)
+
+
+def number_of(parametric: Parametric, data: Any) -> e.Expr:
+    """The numeric term in `data`; raises as `condition_of`."""
+    found = simplified(parametric, data, RangeSort)
+    return _in_form(found, data)
+
+
+def _in_form(found: e.Expr, data: Any) -> e.Expr:
     if json.dumps(condition_data(found)) != json.dumps(data):
-        raise NoFormula("a lemma is not in the form in which certificates have it")
+        raise NoFormula("a term is not in the form in which certificates have it")
     return found
 
 
-def simplified(parametric: Parametric, data: Any) -> e.Expr:
-    """The condition of `data`, which may be in a form other than that of a certificate."""
+def simplified(parametric: Parametric, data: Any, sort: type[Sort] = BoolSort) -> e.Expr:
+    """The condition of `data`, or the term of another sort, which may be in a form other than that of a certificate."""
     names: dict[str, Sort] = {v.name: v.sort for v in parametric.system.variables}
     names |= {f.name: f.sort for f in parametric.free}
     found = _term(data, names, ())
-    if found.sort != BOOL:
-        raise NoFormula("a lemma is not a condition")
+    if not isinstance(found.sort, sort):
+        raise NoFormula("a lemma is not a condition" if sort is BoolSort else "a rank is not a number")
     return found
 
 

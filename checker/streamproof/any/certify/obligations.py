@@ -20,7 +20,6 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.model import Instance, Kind, Property
 from streamproof.system.sorts import (
-    BOOL,
     INFINITY,
     ArraySort,
     EnumSort,
@@ -30,10 +29,11 @@ from streamproof.system.sorts import (
     TermRange,
     values,
 )
-from streamproof.transform.unbounded import Forall, Parametric, Total, any_length, exists, forall
+from streamproof.transform.unbounded import BINDING, Parametric, any_length, at_most, exists, forall
 
-ROUNDS = 2
-"""Number of rounds of instantiation; each instantiates conditions at the witnesses of the rounds before."""
+ROUNDS = 3
+"""Largest number of rounds of instantiation; each instantiates conditions at the witnesses of the rounds before, and at what
+arrays have at these. It ends when there is nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def expect_distinct_names(parametric: Parametric, claims: Sequence[CertifiedClai
         raise Untranslatable("two variables or parameters have one name")
     for terms, others in [(rules, arguments), *(([claim.condition], set[str]()) for claim in claims)]:
         every = list(e.subterms(*terms))
-        binding: list[Any] = [t for t in every if isinstance(t, Forall | Total)]
+        binding: list[Any] = [t for t in every if isinstance(t, BINDING)]
         bound = {t.bound.name for t in binding}
         if bound & (known.keys() | others):
             raise Untranslatable("an index has the name of a variable or parameter")
@@ -133,9 +133,12 @@ class ProofObligation:
             self.after = SmtView(s, {**names, **changed})
             self.before.following = self.after
         self._mention()
+        known = -1
         for _ in range(ROUNDS):
-            self.conditions.instantiated = tuple(self.conditions.indices)
-            self.parts = list(self._parts())
+            if known < len(self.conditions.indices):
+                known = len(self.conditions.indices)
+                self.conditions.instantiated = tuple(self.conditions.indices)
+                self.parts = list(self._parts())
 
     @property
     def text(self) -> str:
@@ -148,18 +151,21 @@ class ProofObligation:
         return [term.text for term in self.conditions.instantiated]
 
     def _mention(self) -> None:
-        """The instantiation terms other than witnesses: first indices, parameters, and indices read by the rule and the
-        goal."""
+        """The instantiation terms other than witnesses: first indices, parameters, and indices read by the rule, the goal and
+        the assumed claims."""
         for v in self.parametric.system.variables:
-            if any_length(v.sort):
-                self.conditions.mention(self.conditions.ends(self.before, v.sort.index)[0])
+            sort: Any = v.sort
+            while any_length(sort):
+                self.conditions.mention(self.conditions.ends(self.before, sort.index)[0], sort.index)
+                sort = sort.element
         for parameter in self.arguments:
-            self.conditions.mention(self.before.scalar(parameter))
+            self.conditions.mention(self.before.scalar(parameter), parameter.sort)
         if self.instance is not None:
             checks = (*self.instance.guard_checks, *self.instance.effect_checks)
             terms = [*(c.expr for c in self.instance.guard), *(c.condition for c in checks)]
             self.conditions.mention_in(self.before, *terms, *(term for _, term in self.instance.updates))
         self.conditions.mention_in(self.before if self.goal.step else self.after, self.goal.condition)
+        self.conditions.mention_in(self.before, *(claim.condition for claim in self.assumed if not claim.step))
 
     def _parts(self) -> Iterator[tuple[str | None, SmtTerm]]:
         """The assertions, each with the name of the claim that implies it, if any."""
@@ -183,6 +189,7 @@ class ProofObligation:
             yield from ((None, axiom) for axiom in self.sums.change(before, after, self.instance.updates))
         if SAFE in self.assumed:
             yield from ((SAFE.name, axiom) for axiom in self.sums.parts(before))
+        yield from ((None, formula) for formula in of.tables(before, after))
         yield from ((None, formula) for formula in of.named(before, after))
         for view in dict.fromkeys((before, after)):
             yield from ((None, axiom) for axiom in self.sums.empty(view))
@@ -235,16 +242,12 @@ def limits(variable: e.Expr) -> Iterator[e.Expr]:
             case EnumSort(members) as sort:
                 found = [b.or_(b.eq(term, b.const(sort, member)) for member in members)]
             case TermRange(least=least, most=most):
-                found = [_unsimplified(least, term), _unsimplified(term, most)]
+                found = [at_most(least, term), at_most(term, most)]
             case RangeSort(lo, hi):
-                found = [] if lo == -INFINITY else [_unsimplified(b.num(lo), term)]
-                found += [] if hi == INFINITY else [_unsimplified(term, b.num(hi))]
+                found = [] if lo == -INFINITY else [at_most(b.num(lo), term)]
+                found += [] if hi == INFINITY else [at_most(term, b.num(hi))]
         for limit in found:
             claimed = b.or_([*absent, limit])
             for at in reversed(indices):
                 claimed = forall(at, claimed)
             yield claimed
-
-
-def _unsimplified(left: e.Expr, right: e.Expr) -> e.Expr:
-    return e.intern(e.LessEq, BOOL, None, left, right)

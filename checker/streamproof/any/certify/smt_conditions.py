@@ -6,7 +6,8 @@ unsatisfiable, the conditions are: "unsat" is sound. "sat" may be due to a missi
 An assumed universal condition is instantiated at each of `indices`. A negated one is negated at a witness, a fresh
 constant. Each occurrence has its own witness: occurrences are identified by their path from the root, with the
 positions of the conjuncts on the path, and of the index at which each enclosing condition is instantiated. Disjuncts
-share their paths: at most one of them needs to be true, and witnesses are chosen for it.
+share their paths: at most one of them needs to be true, and witnesses are chosen for it, one for each range, so that it is
+instantiated in that range.
 """
 
 from __future__ import annotations
@@ -32,18 +33,26 @@ class Conditions:
         """The instantiation terms, append-only, so that positions identify indices."""
         self.instantiated: Sequence[SmtTerm] = ()
         """The indices used in this round."""
+        self._sizes: dict[SmtTerm, list[frozenset[str]]] = {}
+        """For each index, the parameters that the ranges depend on in which it is an index."""
         self._witnesses: dict[Path, SmtTerm] = {}
         self._quantified: dict[e.Expr, bool] = {}
 
-    def mention(self, index: SmtTerm) -> None:
-        """Adds an instantiation term, used from the next round on."""
+    def mention(self, index: SmtTerm, sort: Any) -> None:
+        """Adds an instantiation term for ranges of the parameters of `sort`, used from the next round on."""
+        self._sizes.setdefault(index, []).append(_size(sort))
         if index not in self.indices:
             self.indices.append(index)
 
+    def _apart(self, index: SmtTerm, sort: Any) -> bool:
+        """Whether an index is one of ranges that depend on other parameters than `sort`, as nodes are no messages."""
+        size = _size(sort)
+        return all(size and other and size.isdisjoint(other) for other in self._sizes[index])
+
     def mention_in(self, view: SmtView, *roots: e.Expr) -> None:
         """The indices at which `roots` read and write arrays of unbounded length, except bound ones."""
-        for index in indices_in(view, (e.Select, e.Store), *roots):
-            self.mention(index)
+        for index, sort in indices_in(view, (e.Select, e.Store), *roots):
+            self.mention(index, sort)
 
     def in_range(self, view: SmtView, sort: Any, index: SmtTerm) -> SmtTerm:
         """The index is in its range. Raises `Untranslatable` for a range that may differ between states."""
@@ -83,14 +92,19 @@ class Conditions:
             case Forall(bound=e.Var(name=name, sort=sort), body=body) if positive:
                 parts = []
                 for at, index in enumerate(self.instantiated):
+                    if self._apart(index, sort):
+                        continue
+                    if index in self._witnesses.values():
+                        self.mention_in(view.bound(name, index), body)
                     there = self.formula(view.bound(name, index), body, True, (*path, ("at", at)))
                     parts.append(s.any_of([s.negation(self.in_range(view, sort, index)), there]))
                 return s.all_of(parts)
             case Forall(bound=e.Var(name=name, sort=sort), body=body):
-                inner = (*path, "witness")
+                inner = (*path, "witness", sort)
                 if inner not in self._witnesses:
                     self._witnesses[inner] = s.fresh("w", INT)
-                    self.mention(self._witnesses[inner])
+                    self.mention(self._witnesses[inner], sort)
+                    self.mention_in(view.bound(name, self._witnesses[inner]), body)
                 witness = self._witnesses[inner]
                 there = self.formula(view.bound(name, witness), body, False, inner)
                 return s.all_of([self.in_range(view, sort, witness), there])
@@ -105,6 +119,19 @@ class Conditions:
                 [self.formula(view, part, as_it_is, (*path, at)) for at, (part, as_it_is) in enumerate(parts)]
             )
         return self.script.any_of([self.formula(view, part, as_it_is, (*path, "or")) for part, as_it_is in parts])
+
+    def tables(self, *views: SmtView) -> Iterator[SmtTerm]:
+        """The elements, at the indices in use, of arrays with a term for each index."""
+        for known in {id(view.tables): view.tables for view in views}.values():
+            for view, table, lanes in known:  # which grows
+                for index in self.instantiated:
+                    assert isinstance(table.bound, e.Var)
+                    there = view.bound(table.bound.name, index)
+                    element = there.value(table.body)
+                    if index in self._witnesses.values():
+                        self.mention_in(there, table.body)
+                    read = view.element(table.sort, lanes, index)
+                    yield from (self.script.same(x, y) for x, y in zip(read, element, strict=True))
 
     def named(self, *views: SmtView) -> list[SmtTerm]:
         """The definitions of the names of quantified conditions inside values (`View.conditions`)."""
@@ -132,8 +159,16 @@ class Conditions:
         return self._quantified[root]
 
 
-def indices_in(view: SmtView, kinds: tuple[type[e.Select | e.Store], ...], *roots: e.Expr) -> Iterator[SmtTerm]:
-    """The indices in `roots` at which terms of these kinds read or write arrays of unbounded length, except bound ones."""
+def indices_in(
+    view: SmtView, kinds: tuple[type[e.Select | e.Store], ...], *roots: e.Expr
+) -> Iterator[tuple[SmtTerm, Any]]:
+    """The indices in `roots` at which terms of these kinds read or write arrays of unbounded length, except bound ones; each
+    with the range of the array."""
     for term in e.subterms(*roots):
         if isinstance(term, kinds) and any_length(term.array.sort) and e.variables(term.index) <= view.names.keys():
-            yield view.scalar(term.index)
+            yield view.scalar(term.index), term.array.sort.index
+
+
+def _size(sort: Any) -> frozenset[str]:
+    """The parameters that the ends of a range depend on."""
+    return frozenset(e.variables(sort.least, sort.most)) if isinstance(sort, TermRange) else frozenset()

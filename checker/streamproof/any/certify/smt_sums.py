@@ -9,6 +9,7 @@ Each axiom is true of the sums of every state, or step, that the other formulas 
 * *change*: for any indices, the summand changes at another one in the range, or the sum changes by the differences at these
   indices, each counted once. The other one has a witness. So the indices at which a rule seems to write are a guess, and
   the solver shows for the witness that there are no more.
+* *whole*: a sum over arrays that a rule writes as a whole is the sum of the elements that it writes.
 * *next*: a sum that reads only the next state is a sum of that state.
 * *first*: for any value, the initial summand differs from it at an index in the range, which has a witness, or the sum is the
   value times the count. The value is a guess from the initial condition.
@@ -19,7 +20,7 @@ behaviour.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -30,7 +31,7 @@ from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.sorts import RangeSort
 from streamproof.transform.assume import Substitution
-from streamproof.transform.unbounded import Forall, Total, any_length, conjuncts
+from streamproof.transform.unbounded import BINDING, Forall, Tabulated, Total, any_length, conjuncts
 from streamproof.transform.unbounded import total as sum_of
 
 
@@ -75,9 +76,11 @@ class Sums:
             changed = e.variables(total.body) & written.keys()
             if not changed:
                 yield s.same(before.total(total), after.total(total))
+            elif (whole := _retabulated(total, written, changed)) is not None:
+                yield s.same(after.total(total), before.scalar(whole))
             elif not any(isinstance(t, Forall | Total) for t in e.subterms(total.body)):
                 terms = (term for name, term in written.items() if name in changed)
-                yield self._changed(before, after, total, [*dict.fromkeys(indices_in(before, (e.Store,), *terms))])
+                yield self._changed(before, after, total, [*dict(indices_in(before, (e.Store,), *terms))])
 
     def _changed(self, before: SmtView, after: SmtView, total: Total, indices: Sequence[SmtTerm]) -> SmtTerm:
         """The summand changes at an index that is not in `indices`, or the sum changes by the differences at these."""
@@ -118,7 +121,7 @@ class Sums:
                 continue
             if total not in self._witnesses:
                 self._witnesses[total] = s.fresh("w", INT)
-                self.conditions.mention(self._witnesses[total])
+                self.conditions.mention(self._witnesses[total], total.bound.sort)
             witness, part = self._witnesses[total], view.scalar(guess)
             least, most = self.conditions.ends(view, total.bound.sort)
             many = s.op("+", INT, s.op("-", INT, most, least), number(1))
@@ -145,6 +148,21 @@ def _at_bound(term: Any, total: Total) -> bool:
     )
 
 
+def _retabulated(total: Total, written: Mapping[str, e.Expr], changed: Collection[str]) -> e.Expr | None:
+    """A sum after a rule that writes each array in it as a whole, as a sum of the state before; None for other rules."""
+    terms: list[Any] = list(e.subterms(total.body))
+    elements: dict[e.Expr, e.Expr] = {}
+    for read in (t for t in terms if _at_bound(t, total) and t.array.name in changed):
+        table = written[read.array.name]
+        if isinstance(table, Tabulated) and table.bound.sort == total.bound.sort:
+            elements[read] = Substitution({table.bound: total.bound})(table.body)
+    bodies: list[Any] = [*terms, *e.subterms(*elements.values())]
+    reading = sum(isinstance(part, e.Var) and part.name in changed for t in terms for part in e.children(t))
+    if len(elements) < len(changed) or reading != len(elements) or any(isinstance(t, BINDING) for t in bodies):
+        return None
+    return sum_of(total.bound, Substitution(elements)(total.body))
+
+
 def _own(total: Total) -> bool:
     """Whether a summand reads arrays of unbounded length only at the index of the sum, with the same range, and not
     under a quantifier."""
@@ -159,7 +177,11 @@ def _guess(total: Total, initial: e.Expr) -> e.Expr:
     """The summand after the equations of the initial condition at the index of the sum; a condition is the value true."""
     known: dict[e.Expr, e.Expr] = {}
     for part in e.subterms(initial):
-        if isinstance(part, Forall) and part.bound.sort == total.bound.sort:
+        if (
+            isinstance(part, Forall)
+            and part.bound.sort == total.bound.sort
+            and not any(isinstance(t, BINDING) for t in e.subterms(part.body))
+        ):
             for fact in conjuncts(Substitution({part.bound: total.bound})(part.body)):
                 match fact:
                     case e.Not(arg=term):

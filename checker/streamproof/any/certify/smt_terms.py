@@ -2,8 +2,8 @@
 
 A value is a row of scalars, its columns: an integer is an Int, a member of an Enum its position, a truth value a Bool. An
 option is a flag, then the columns of its value; a record and an array of fixed length have the columns of their parts. An
-array of unbounded length has an SMT-LIB array for each column of its elements. Outside its index range such an array has
-arbitrary values, which are not part of the state: a proof for all of them is a proof for each.
+array of unbounded length has an SMT-LIB array for each column of its elements, which may be arrays themselves. Outside its
+index range such an array has arbitrary values, which are not part of the state: a proof for all of them is a proof for each.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from streamproof.system.sorts import (
     default,
     values,
 )
-from streamproof.transform.unbounded import Forall, Total, any_length
+from streamproof.transform.unbounded import BINDING, Forall, Tabulated, Total, any_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,7 @@ def layout(sort: Sort) -> tuple[SmtColumn, ...]:
             held = enumerate(layout(element), start=1)
             return (SmtColumn(TRUTH), *(SmtColumn(column.sort, (*column.flags, at)) for at, column in held))
         case ArraySort(index=TermRange(), element=element):
-            scalars = layout(element)
-            if any(column.sort not in (INT, TRUTH) for column in scalars):
-                raise _unsupported(sort)
-            return tuple(SmtColumn(_lane(column.sort), column.flags) for column in scalars)
+            return tuple(SmtColumn(_lane(column.sort), column.flags) for column in layout(element))
     return tuple(chain.from_iterable(map(layout, _parts(sort))))
 
 
@@ -86,6 +83,13 @@ def literal(sort: Sort, value: Value) -> Columns:
 def constant(script: Script, sort: Sort) -> Columns:
     """Fresh constants for a value of `sort`. Raises `Untranslatable` for an unsupported sort."""
     return tuple(script.fresh("x", column.sort) for column in layout(sort))
+
+
+def absent(script: Script, sort: Sort) -> Columns:
+    """The value of a term of `sort` where it is undefined: any value, if an array of unbounded length is in it. Raises
+    `Untranslatable` for an unsupported sort."""
+    scalar = all(column.sort in (INT, TRUTH) for column in layout(sort))
+    return literal(sort, default(sort)) if scalar else constant(script, sort)
 
 
 def span(record: Any, name: str) -> slice:
@@ -125,6 +129,8 @@ class SmtView:
         self.following: SmtView | None = None
         self.totals: dict[Total, SmtTerm] = {}
         self.conditions: dict[tuple[Any, ...], tuple[SmtView, Forall, SmtTerm]] = {}
+        self.tables: list[tuple[SmtView, Tabulated, Columns]] = []
+        """Arrays with a term for each index: the view, the array, and its constants, which are shared like `totals`."""
         self.inner: dict[str, SmtTerm] = {}
         self._known: dict[e.Expr, Columns] = {}
 
@@ -133,6 +139,7 @@ class SmtView:
         view = SmtView(self.script, {**self.names, name: (value,)})
         view.inner = {**self.inner, name: value}
         view.following, view.totals, view.conditions = self.following, self.totals, self.conditions
+        view.tables = self.tables
         return view
 
     def value(self, root: e.Expr) -> Columns:
@@ -202,7 +209,7 @@ class SmtView:
         if any_length(sort):
             scalars = layout(sort.element)
             return tuple(self.script.op("select", c.sort, lane, index) for c, lane in zip(scalars, whole, strict=True))
-        found = literal(sort.element, default(sort.element))
+        found = absent(self.script, sort.element)
         for here, row in reversed([*self._rows(sort, whole, index)]):
             found = self.choice(here, row, found)
         return found
@@ -229,6 +236,12 @@ class SmtView:
             self.totals[total] = self.script.fresh("s", INT)
         return self.totals[total]
 
+    def table(self, table: Tabulated) -> Columns:
+        """Constants for an array, which `Conditions.tables` defines at the indices in use."""
+        made = tuple(self.script.fresh("x", column.sort) for column in layout(table.sort))
+        self.tables.append((self, table, made))
+        return made
+
     def condition(self, condition: Forall) -> SmtTerm:
         """The constant of a quantified condition in this state."""
         key = (condition, *sorted((name, term.text) for name, term in self.inner.items()))
@@ -239,7 +252,7 @@ class SmtView:
 
 def _operands(term: e.Expr) -> tuple[e.Expr, ...]:
     """The subterms with values: the bodies of sums and quantifiers read an index without value."""
-    return () if isinstance(term, Total | Forall) else e.children(term)
+    return () if isinstance(term, BINDING) else e.children(term)
 
 
 def _with_field(view: SmtView, term: Any, record: Columns, value: Columns) -> Columns:
@@ -268,8 +281,9 @@ MEANING: dict[type[Any], Callable[..., Columns]] = {
     e.WithField: _with_field,
     e.Some: lambda view, term, arg: (TRUE, *arg),
     e.IsNone: lambda view, term, arg: (view.script.negation(arg[0]),),
-    e.Unwrap: lambda view, term, arg: view.choice(arg[0], arg[1:], literal(term.sort, default(term.sort))),
+    e.Unwrap: lambda view, term, arg: view.choice(arg[0], arg[1:], absent(view.script, term.sort)),
     Total: lambda view, term: (view.total(term),),
     Forall: lambda view, term: (view.condition(term),),
+    Tabulated: lambda view, term: view.table(term),
 }
 """The columns of each kind of term, from those of its operands."""

@@ -23,16 +23,20 @@ from streamproof.any.certify.obligations import (
     expect_distinct_names,
     expected,
 )
+from streamproof.any.certify.ranks import claimed
 from streamproof.any.certify.solvers import ERROR, PATIENCE, SAT, UNKNOWN, UNSAT, present, solve
 from streamproof.base.errors import Exit, StreamproofError, reject
-from streamproof.base.reading import MOST_EVIDENCE, malformed
+from streamproof.base.reading import MOST_EVIDENCE
 from streamproof.base.records import dataclass, replace
+from streamproof.base.unpacking import malformed
 from streamproof.certify.verifier import parse
 from streamproof.system.fingerprint import fingerprint
 from streamproof.system.verdict import Verdict
 from streamproof.transform.unbounded import Parametric
 
 EVIDENCE = {"free", "lemmas", "discovered", "obligations"}
+RANKED = {"free", "proofs"}
+"""The parts of the evidence for temporal properties."""
 PARTS = {"claim", "rule", "needs", "terms", "text"}
 
 
@@ -67,6 +71,8 @@ class Shown:
     obligations: tuple[Discharged, ...]
     solvers: Mapping[str, str]
     """The version of each solver."""
+    ranks: tuple[tuple[str, str], ...] = ()
+    """Temporal properties, each with a rank that proves it, or a conjunct of it."""
 
     @property
     def by_one(self) -> tuple[Discharged, ...]:
@@ -94,12 +100,17 @@ def verify_any(
     Raises `Rejected`, and `SolversDisagree` if one solver finds a script satisfiable and another one unsatisfiable.
     """
     try:
-        header, evidence = parse(data, EVIDENCE, most)
+        header, evidence = parse(data, EVIDENCE, RANKED, most=most)
         parametric = parametric_of(header)
         if system_fingerprint(parametric) != header["fingerprint"]:
             reject(f"it is of another {parametric.system.name} than this one: the model or its parameters have changed")
-        claims = stated(parametric, header, evidence)
-        made = remade(parametric, claims, evidence["obligations"], report)
+        expect_holds(parametric, header, evidence)
+        if "proofs" in evidence:
+            lemmas, made, ranks = ranked(parametric, header, evidence, report)
+        else:
+            claims = stated(parametric, header, evidence)
+            made = remade(parametric, claims, expected(parametric, claims), evidence["obligations"], report)
+            lemmas, ranks = _lemmas(claims[1 + len(header["claims"]) :]), []
         header["constraint"] = None if parametric.system.constraint is None else parametric.system.constraint.text
     except StreamproofError:
         raise
@@ -109,17 +120,42 @@ def verify_any(
     solved = [solve(solver, texts, report, seconds or PATIENCE) for solver in solvers if present(solver)]
     done = tuple(replace(one, answers={by.solver: by.answers[at] for by in solved}) for at, one in enumerate(made))
     decide(done)
-    lemmas = tuple((claim.name, readable(claim.condition)) for claim in claims[1 + len(header["claims"]) :])
     free = tuple((f.name, f.least, f.most) for f in parametric.free)
-    return Shown(header, free, lemmas, done, {by.solver: by.version for by in solved})
+    return Shown(header, free, tuple(lemmas), done, {by.solver: by.version for by in solved}, tuple(ranks))
 
 
-def stated(parametric: Parametric, header: Any, evidence: Any) -> list[CertifiedClaim]:
-    """The claims of a certificate, in their order. Raises `Rejected`."""
+def _lemmas(claims: Sequence[CertifiedClaim]) -> list[tuple[str, str]]:
+    return [(claim.name, readable(claim.condition)) for claim in claims]
+
+
+def ranked(
+    parametric: Parametric, header: Any, evidence: Any, report: Callable[[str], None]
+) -> tuple[list[tuple[str, str]], list[Discharged], list[tuple[str, str]]]:
+    """The lemmas, the obligations and the ranks of a certificate of temporal properties. Raises `Rejected`."""
+    lemmas: dict[tuple[str, str], None] = {}
+    made, ranks = list[Discharged](), list[tuple[str, str]]()
+    for number, (name, of, data) in enumerate(claimed(parametric, [*header["claims"]], evidence["proofs"]), start=1):
+        end = len(of.claims) - len(data["lemmas"]) - len(data["discovered"])
+        lemmas |= dict.fromkeys(_lemmas(of.claims[end:]))
+        wanted = expected(of.parametric, of.claims)
+        some = remade(of.parametric, of.claims, wanted, data["obligations"], report)
+        some += remade(of.helping, of.known, of.steps, data["decreases"], report)
+        several = f" ({number})" if len(evidence["proofs"]) > 1 else ""
+        made += [replace(one, claim=f"{one.claim}{several}") for one in some]
+        ranks.append((name, of.text))
+    return [*lemmas], made, ranks
+
+
+def expect_holds(parametric: Parametric, header: Any, evidence: Any) -> None:
+    """Raises `Rejected` unless it claims that properties hold, for all values of the system's free parameters."""
     if header["counts"] is not None or not header["claims"] or {*header["claims"].values()} != {Verdict.HOLDS.value}:
         reject("it claims something else than that properties hold")
     if evidence["free"] != [[f.name, f.least, f.most] for f in parametric.free]:
         reject("its free parameters are not those of the system")
+
+
+def stated(parametric: Parametric, header: Any, evidence: Any) -> list[CertifiedClaim]:
+    """The claims of a certificate, in their order. Raises `Rejected`."""
     offered = {lemma.name: lemma for lemma in parametric.system.lemmas}
     props = [*map(parametric.system.property, header["claims"]), *(offered[name] for name in evidence["lemmas"])]
     claims = [SAFE, *(claim_of(parametric, prop) for prop in props)]
@@ -132,10 +168,13 @@ def stated(parametric: Parametric, header: Any, evidence: Any) -> list[Certified
 
 
 def remade(
-    parametric: Parametric, claims: Sequence[CertifiedClaim], given: Sequence[Any], report: Callable[[str], None]
+    parametric: Parametric,
+    claims: Sequence[CertifiedClaim],
+    wanted: Sequence[tuple[CertifiedClaim, int | None]],
+    given: Sequence[Any],
+    report: Callable[[str], None],
 ) -> list[Discharged]:
-    """Every obligation of the claims, generated from its assumptions. Raises `Rejected` if the file differs."""
-    wanted = expected(parametric, claims)
+    """The obligations `wanted` of the claims, each generated from its assumptions. Raises `Rejected` if the file differs."""
     if [(one["claim"], one["rule"]) for one in given] != [(claims.index(claim), rule) for claim, rule in wanted]:
         reject("its obligations are not those of its claims: one is missing, added or in another place")
     found = []

@@ -7,10 +7,9 @@ from typing import assert_never
 
 from streamproof.base.records import dataclass
 from streamproof.system import build as b
-from streamproof.system.expr import Const, Expr, FloorDiv, LessEq, Mod, Mul, Var, intern, subterms
+from streamproof.system.expr import Const, Expr, FloorDiv, Mod, Mul, Var, subterms
 from streamproof.system.model import Kind, Property
 from streamproof.system.sorts import (
-    BOOL,
     INFINITY,
     ArraySort,
     EnumSort,
@@ -21,7 +20,7 @@ from streamproof.system.sorts import (
     TermRange,
     values,
 )
-from streamproof.transform.unbounded import Parametric, exists, forall
+from streamproof.transform.unbounded import Parametric, at_most, exists, forall
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +85,6 @@ def ends(sort: RangeSort) -> tuple[Expr | None, Expr | None]:
     if isinstance(sort, TermRange):
         return sort.least, sort.most
     return b.num(sort.lo) if sort.lo > -INFINITY else None, b.num(sort.hi) if sort.hi < INFINITY else None
-
-
-def at_most(left: Expr, right: Expr) -> Expr:
-    """`left <= right`, without simplification by the operands' sorts, because their ranges are to be proved."""
-    return intern(LessEq, BOOL, None, left, right)
 
 
 def inside(term: Expr, sort: Sort, depth: int) -> Expr:

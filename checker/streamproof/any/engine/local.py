@@ -20,7 +20,7 @@ from streamproof.system.model import Action, Instance, System, Variable
 from streamproof.system.sorts import ArraySort, OptionSort, RangeSort, RecordSort, Sort, TermRange
 from streamproof.transform.assume import Substitution
 from streamproof.transform.scalarise import scalarise
-from streamproof.transform.unbounded import EACH, Forall, Parametric, Total
+from streamproof.transform.unbounded import BINDING, EACH, Parametric
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class _Rewriting:
     def __call__(self, root: Expr) -> Expr | None:
         reads: dict[Expr, Expr] = {}
         for term in e.subterms(root):
-            if isinstance(term, Forall | Total):
+            if isinstance(term, BINDING):
                 return None
             if isinstance(term, e.Select) and isinstance(term.array, e.Var):
                 sort = term.array.sort

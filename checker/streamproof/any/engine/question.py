@@ -16,7 +16,7 @@ from streamproof.symbolic.theory import Term
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import BOOL, ArraySort, RangeSort, TermRange, cardinality, values
-from streamproof.transform.unbounded import Forall, Total, any_length
+from streamproof.transform.unbounded import Forall, Tabulated, Total, any_length
 
 MOST = 32
 """Number of indices from which witnesses of assumptions are no longer instantiated in turn: with alternating
@@ -35,22 +35,37 @@ class Question:
         self._around = 0
         """The nesting depth of assumed universal conditions around the current one."""
         self.indices: list[Term] = []
+        self._ranges: dict[int, set[frozenset[str]]] = {}
+        """For each index (by its number in the solver) the parameters in the ends of the ranges that it is an index of."""
         self._witnesses: dict[tuple[object, ...], Term] = {}
+        self._denied: set[tuple[Expr, int]] = set()
+        """The negated universal conditions whose indices have been looked at, with the numbers of their views."""
         self._quantified: dict[Expr, bool] = {}
 
-    def mention(self, index: Term) -> None:
-        """Adds an index at which universal assumptions are instantiated."""
+    def mention(self, index: Term, sort: object) -> None:
+        """Adds an index of a range, at which universal assumptions are instantiated."""
+        self._ranges.setdefault(index.get_id(), set()).add(_ends(sort))
         if not any(index.eq(known) for known in self.indices):
             self.indices.append(index)
 
+    def _indices_of(self, sort: object) -> list[Term]:
+        """The indices of ranges with a parameter in common with `sort`, and of ranges without parameters.
+
+        Others, in a model of several parameters, rarely matter, and their instances are many."""
+        mine = _ends(sort)
+        found = [t for t in self.indices if any(not r or not mine or r & mine for r in self._ranges[t.get_id()])]
+        return found or self.indices
+
     def mentioned(self, view: SymbolicView, *roots: Expr) -> None:
-        """Adds the indices at which `roots` read and write arrays of unbounded length, except bound ones."""
+        """Adds the indices at which `roots` read and write arrays of unbounded length, except bound ones, and those in the
+        next state if the view has none."""
         free = set(view.names)
         for term in e.subterms(*roots):
             if not isinstance(term, e.Select | e.Store):
                 continue
-            if any_length(term.array.sort) and e.variables(term.index) <= free:
-                self.mention(view.value(term.index))
+            known = view.following is not None or not any(isinstance(t, e.Next) for t in e.subterms(term.index))
+            if any_length(term.array.sort) and e.variables(term.index) <= free and known:
+                self.mention(view.value(term.index), term.array.sort.index)
 
     # --- conditions
 
@@ -100,15 +115,19 @@ class Question:
                 most = MOST_INDICES[min(self._around, len(MOST_INDICES) - 1)]
                 self._around += 1
                 found = []
-                for at, index in enumerate(self.indices[:most]):
+                for index in self._indices_of(bound.sort)[:most]:
                     self._proceed()
-                    there = self._formula(view.bound(bound.name, index), body, True, (*key, at))
+                    there = self._formula(view.bound(bound.name, index), body, True, (*key, index.get_id()))
                     found.append(z3.Implies(in_range(view, bound.sort, index), there))
                 self._around -= 1
                 return self.universe.all_of(found)
             case Forall(bound=e.Var() as bound, body=body):
                 witness = self._witness((*key, bound.sort), bound)
-                inside = self._formula(view.bound(bound.name, witness), body, False, (*key, "in"))
+                there = view.bound(bound.name, witness)
+                if (term, view.number) not in self._denied and len(self.indices) < MOST:
+                    self._denied.add((term, view.number))
+                    self.mentioned(there, body)  # such as the element of an array at the witness
+                inside = self._formula(there, body, False, (*key, "in"))
                 return z3.Implies(in_range(view, bound.sort, witness), inside)
             case _:
                 return view.value(term)
@@ -118,14 +137,16 @@ class Question:
             name = bound.name.partition("'")[0]
             self._witnesses[key] = self.universe.fresh(name, RangeSort(0, 0))
             if len(self.indices) < MOST or key[0] == "denied":
-                self.mention(self._witnesses[key])
+                self.mention(self._witnesses[key], bound.sort)
         return self._witnesses[key]
 
     def _speaks_of_all(self, root: Expr) -> bool:
         if root not in self._quantified:
             for term in e.subterms(root):
                 if term not in self._quantified:
-                    inner = not isinstance(term, Total) and any(self._quantified[c] for c in e.children(term))
+                    inner = not isinstance(term, Total | Tabulated) and any(
+                        self._quantified[c] for c in e.children(term)
+                    )
                     self._quantified[term] = isinstance(term, Forall) or inner
         return self._quantified[root]
 
@@ -148,7 +169,7 @@ class Question:
         for total, value in list(view.totals.items()):
             bound = _index(total)
             yield z3.Implies(z3.Not(_some(view, bound.sort)), value == 0)
-            if formed and isinstance(total.body.sort, RangeSort) and total.body.sort.lo >= 0:
+            if formed and isinstance(total.body.sort, RangeSort) and total.body.sort.lo >= 0 and _within(total):
                 parts = [(t, in_range(view, bound.sort, t), self.part(view, total, t)) for t in self.indices]
                 yield value >= 0
                 yield from (z3.Implies(there, value >= part) for _, there, part in parts)
@@ -158,6 +179,20 @@ class Question:
     def part(self, view: SymbolicView, total: Total, index: Term) -> Term:
         """The summand of a sum at one index."""
         return view.bound(_index(total).name, index).value(total.body)
+
+
+def _ends(sort: object) -> frozenset[str]:
+    """The names in the ends of a range."""
+    return frozenset(e.variables(sort.least, sort.most)) if isinstance(sort, TermRange) else frozenset()
+
+
+def _within(total: Total) -> bool:
+    """Whether a summand reads the arrays in an array of unbounded length only at variables that are in their range."""
+    return all(
+        isinstance(term.index, e.Var) and term.index.sort == term.array.sort.index
+        for term in e.subterms(total.body)
+        if isinstance(term, e.Select) and any_length(term.array.sort) and isinstance(term.array, e.Select)
+    )
 
 
 def _index(total: Total | Forall) -> e.Var:

@@ -7,7 +7,7 @@ from typing import Any
 
 from streamproof.any.engine.question import in_range
 from streamproof.any.engine.steps import SAFE, SwitchedSolver
-from streamproof.any.engine.values import Lanes, Shape, SymbolicView, mapped
+from streamproof.any.engine.values import Computed, Lanes, Shape, SymbolicView, element_at
 from streamproof.base.records import dataclass
 from streamproof.system.expr import Var
 from streamproof.system.sorts import ArraySort, BoolSort, EnumSort, OptionSort, RecordSort, Sort, TermRange, values
@@ -72,11 +72,11 @@ def _parts(
     z3 = view.universe.z3
     match sort:
         case ArraySort(index=TermRange() as own, element=element):
-            assert isinstance(shape, Lanes)
+            assert isinstance(shape, Lanes | Computed)
             for index in indices:
                 if not z3.is_true(model.eval(in_range(view, own, index), model_completion=True)):
                     continue
-                there = mapped(lambda lane, at=index: z3.Select(lane, at), shape.element)
+                there = element_at(shape, index)
                 yield from _parts(f"{name}[{index}]", element, view, there, model, indices)
         case ArraySort(index, element):
             for key, part in zip(values(index), shape, strict=True):

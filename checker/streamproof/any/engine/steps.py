@@ -15,7 +15,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.model import Instance
 from streamproof.system.sorts import TermRange
 from streamproof.transform.assume import Substitution
-from streamproof.transform.unbounded import Forall, Parametric, Total, any_length
+from streamproof.transform.unbounded import BINDING, Forall, Parametric, Tabulated, Total, any_length
 from streamproof.transform.unbounded import total as sum_of
 
 SAFE = "no evaluation error"
@@ -92,7 +92,10 @@ class StepQuestions:
         self._start = self._view(self._universe)
         self._question = Question(self._universe, budget.allowance)
         self._mention_firsts(self._question, self._start)
+        self._question.mentioned(self._start, *(c.condition for c in claims))
         self._steps = [_RuleStep(self, i) for i in parametric.system.instances]
+        for step in self._steps:
+            self._question.mentioned(step.before, *(c.condition for c in claims if c.step))
         for claim in claims:  # generates the witnesses, at which everything is assumed from then on
             if not claim.step or self._steps:
                 view = self._steps[0].before if claim.step else self._start
@@ -109,6 +112,7 @@ class StepQuestions:
         view = query.before = self._view(universe)
         question = Question(universe, self._budget.allowance)
         self._mention_firsts(question, view)
+        question.mentioned(view, *(c.condition for c in self._claims if not c.step))
         states = {c.name: c.condition for c in self._claims if not c.step}
         for _ in range(2):  # the first pass generates the witnesses that the second pass uses
             facts = [*self._limits(view), question.assumed(view, self.parametric.initial)]
@@ -148,8 +152,11 @@ class StepQuestions:
     def _mention_firsts(self, question: Question, view: SymbolicView) -> None:
         """The first index of every array of unbounded length; it exists if the array is not empty."""
         for v in self.parametric.system.variables:
-            if any_length(v.sort) and isinstance(v.sort.index, TermRange):
-                question.mention(view.value(v.sort.index.least))
+            sort = v.sort
+            while any_length(sort):
+                assert isinstance(sort.index, TermRange)
+                question.mention(view.value(sort.index.least), sort.index)
+                sort = sort.element
 
     def _limits(self, view: SymbolicView) -> list[Term]:
         found = []
@@ -191,7 +198,7 @@ class _RuleStep:
         self._wrong = b.or_(c.condition for c in instance.effect_checks)
         self._early = b.or_(c.condition for c in instance.guard_checks)
         for v in _parameters(instance):
-            question.mention(start.names[v.name])
+            question.mention(start.names[v.name], v.sort)
         question.mentioned(start, self._guard, self._wrong, self._early, *(term for _, term in instance.updates))
         self._conditions()
 
@@ -241,6 +248,8 @@ class _RuleStep:
         found = []
         for total in list(self.before.totals):
             parts = list(e.subterms(total.body))
+            if any(isinstance(t, BINDING) for t in parts):
+                continue
             if _reads_next(total) and not any(isinstance(t, e.Var) and t.name in variables for t in parts):
                 now: dict[Expr, Expr] = {t: b.var(t.name, t.sort) for t in parts if isinstance(t, e.Next)}
                 same = sum_of(total.bound, Substitution(now)(total.body))
@@ -257,6 +266,8 @@ class _RuleStep:
             changed = sorted(e.variables(total.body) & written.keys())
             indices = [touched(before, name, written[name]) if _local(total, name) else None for name in changed]
             if None in indices:
+                whole = _of_tables(total, {name: written[name] for name in changed})
+                found += [] if whole is None else [after.total(total) == before.value(whole)]
                 continue
             for difference in self._differences(total, [index for at in indices for index in at or ()]):
                 change = change + difference
@@ -295,6 +306,21 @@ def _local(total: Total, name: str) -> bool:
     return bool(reads) and all(
         isinstance(t, e.Select) and child is t.array and t.index is total.bound for t, child in reads
     )
+
+
+def _of_tables(total: Total, written: Mapping[str, Expr]) -> Expr | None:
+    """A sum over the state after a step, in terms of the state before, if all of its arrays are written as a whole."""
+    elements: dict[Expr, Expr] = {}
+    for name, table in written.items():
+        if not isinstance(table, Tabulated) or not _local(total, name) or table.bound.sort != total.bound.sort:
+            return None
+        if any(isinstance(t, BINDING) for t in e.subterms(table.body, total.body)):
+            return None
+        element = Substitution({table.bound: total.bound})(table.body)
+        elements[b.select(b.var(name, table.sort), total.bound)] = element
+    if not all(read in {*e.subterms(total.body)} for read in elements):
+        return None
+    return sum_of(total.bound, Substitution(elements)(total.body))
 
 
 def _uniform(initial: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:

@@ -2,7 +2,7 @@
 
 A number is a solver integer, an enumeration member its position, a truth value a Boolean. Composite values are Python
 tuples of such terms, so no theory of records is needed. An array of unbounded length is one solver array per scalar
-component of its elements (`Lanes`).
+component of its elements (`Lanes`); within another one, it is one solver array of solver arrays.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from streamproof.system.sorts import (
     position,
     values,
 )
-from streamproof.transform.unbounded import Forall, Total, instead_of
+from streamproof.transform.unbounded import BINDING, Forall, Tabulated, Total, instead_of
 
 Shape: TypeAlias = Any
-"""A solver term, a tuple of shapes, or `Lanes`."""
+"""A solver term, a tuple of shapes, `Lanes` or `Computed`."""
 
 
 class Outside(ModelError):
@@ -43,19 +43,39 @@ class Outside(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """An array of unbounded length: the shape of an element, with a solver array in place of every scalar."""
+    """An array of unbounded length: the shape of an element, with a solver array in place of every scalar. No part of it is
+    `Computed`."""
 
     element: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An array of unbounded length, by its element at each index."""
+
+    at: Callable[[Term], Shape]
+
+
+def element_at(array: Lanes | Computed, index: Term) -> Shape:
+    """The element of an array of unbounded length."""
+    return array.at(index) if isinstance(array, Computed) else mapped(lambda lane: lane[index], array.element)
 
 
 def mapped(change: Callable[..., Term], *shapes: Shape) -> Shape:
     """Applies `change` to corresponding scalars."""
     first = shapes[0]
+    if any(isinstance(shape, Computed) for shape in shapes):
+        return Computed(lambda index: mapped(change, *(element_at(shape, index) for shape in shapes)))
     if isinstance(first, tuple):
         return tuple(mapped(change, *parts) for parts in zip(*shapes, strict=True))
     if isinstance(first, Lanes):
         return Lanes(mapped(change, *(s.element for s in shapes)))
     return change(*shapes)
+
+
+def _computed(shape: Shape) -> bool:
+    """Whether a part of a shape is `Computed`."""
+    return isinstance(shape, Computed) or (isinstance(shape, tuple) and any(map(_computed, shape)))
 
 
 def outside(sort: Sort, loc: Loc | None, what: str = "") -> Outside:
@@ -79,26 +99,29 @@ class Universe(SolverContext):
     def fresh(self, name: str, sort: Sort, loc: Loc | None = None) -> Shape:
         """Fresh constants for a value of `sort`. Raises `Outside` for an unsupported sort."""
         self._count += 1
-        return self._shape(f"{name}!{self._count}", sort, loc, False)
+        return self._shape(f"{name}!{self._count}", sort, loc, 0)
 
-    def _shape(self, name: str, sort: Sort, loc: Loc | None, lane: bool) -> Shape:
+    def _shape(self, name: str, sort: Sort, loc: Loc | None, depth: int) -> Shape:
+        """The shape of a value within `depth` arrays of unbounded length."""
         match sort:
             case BoolSort():
-                return self._lane(name, self.z3.BoolSort(self.ctx)) if lane else self.z3.Bool(name, self.ctx)
+                return self._lane(name, self.z3.BoolSort(self.ctx), depth)
             case RangeSort() | EnumSort():
-                return self._lane(name, self.z3.IntSort(self.ctx)) if lane else self.z3.Int(name, self.ctx)
+                return self._lane(name, self.z3.IntSort(self.ctx), depth)
             case RecordSort(fields):
-                return tuple(self._shape(f"{name}.{n}", s, loc, lane) for n, s in fields)
+                return tuple(self._shape(f"{name}.{n}", s, loc, depth) for n, s in fields)
             case OptionSort(element):
-                return (self._shape(f"{name}?", BoolSort(), loc, lane), self._shape(name, element, loc, lane))
-            case ArraySort(index=TermRange(), element=element) if not lane:
-                return Lanes(self._shape(name, element, loc, True))
-            case ArraySort(index, element) if not isinstance(index, TermRange):
-                return tuple(self._shape(f"{name}[{k}]", element, loc, lane) for k in values(index))
+                return (self._shape(f"{name}?", BoolSort(), loc, depth), self._shape(name, element, loc, depth))
+            case ArraySort(index=TermRange(), element=element):
+                return Lanes(self._shape(name, element, loc, depth + 1))
+            case ArraySort(index, element):
+                return tuple(self._shape(f"{name}[{k}]", element, loc, depth) for k in values(index))
         raise outside(sort, loc, name.partition("!")[0])
 
-    def _lane(self, name: str, sort: Any) -> Term:
-        return self.z3.Array(name, self.z3.IntSort(self.ctx), sort)
+    def _lane(self, name: str, sort: Any, depth: int) -> Term:
+        for _ in range(depth):
+            sort = self.z3.ArraySort(self.z3.IntSort(self.ctx), sort)
+        return self.z3.Const(name, sort)
 
     def number(self, value: int) -> Term:
         """A numeral."""
@@ -125,6 +148,19 @@ class Universe(SolverContext):
             case ArraySort(_, element):
                 return tuple(self.literal(element, v, loc) for v in value)
         raise outside(sort, loc)
+
+    def absent(self, sort: Sort, loc: Loc | None) -> Shape:
+        """The result of a term of `sort` where it is undefined; an array of unbounded length has any elements then."""
+        match sort:
+            case RecordSort(fields):
+                return tuple(self.absent(s, loc) for _, s in fields)
+            case OptionSort(element):
+                return (self.truth(False), self.absent(element, loc))
+            case ArraySort(index=TermRange()):
+                return self.fresh("absent", sort, loc)
+            case ArraySort(index, element):
+                return tuple(self.absent(element, loc) for _ in values(index))
+        return self.literal(sort, default(sort), loc)
 
     def same(self, left: Shape, right: Shape) -> Term:
         """Equality, scalar by scalar; absent options are equal."""
@@ -214,10 +250,12 @@ class SymbolicView:
             case e.IsNone(arg=a):
                 return z3.Not(of[a][0])
             case e.Unwrap(sort=sort, arg=a):
-                absent = u.literal(sort, default(sort), term.loc)
+                absent = u.absent(sort, term.loc)
                 return mapped(lambda x, y: z3.If(of[a][0], x, y), of[a][1], absent)
             case Total():
                 return self.total(term)
+            case Tabulated(bound=e.Var(name=name), body=body):
+                return Computed(lambda index: self.bound(name, index).value(body))
             case Forall():
                 name = u.fresh("all", BOOL)
                 self.conditions.append((self, term, name))
@@ -253,12 +291,12 @@ class SymbolicView:
     def _selected(self, array: Expr, index: Expr) -> Shape:
         z3, sort, whole = self.universe.z3, array.sort, self._known[array]
         assert isinstance(sort, ArraySort)
-        if isinstance(whole, Lanes):
-            return mapped(lambda lane: z3.Select(lane, self._known[index]), whole.element)
+        if isinstance(whole, Lanes | Computed):
+            return element_at(whole, self._known[index])
         if isinstance(index, e.Const):
             at = position(sort.index, index.value)
-            return whole[at] if at is not None else self.universe.literal(sort.element, default(sort.element), None)
-        chosen = self.universe.literal(sort.element, default(sort.element), array.loc)
+            return whole[at] if at is not None else self.universe.absent(sort.element, None)
+        chosen = self.universe.absent(sort.element, array.loc)
         for key, element in reversed([*zip(values(sort.index), whole, strict=True)]):
             here = self._is_at(sort, index, key)
             chosen = mapped(lambda x, y, c=here: z3.If(c, x, y), element, chosen)
@@ -267,8 +305,11 @@ class SymbolicView:
     def _stored(self, array: Expr, index: Expr, value: Shape) -> Shape:
         z3, sort, whole = self.universe.z3, array.sort, self._known[array]
         assert isinstance(sort, ArraySort)
-        if isinstance(whole, Lanes):
-            return Lanes(mapped(lambda lane, x: z3.Store(lane, self._known[index], x), whole.element, value))
+        at = self._known[index]
+        if isinstance(whole, Lanes) and not _computed(value):
+            return Lanes(mapped(lambda lane, x: z3.Store(lane, at, x), whole.element, value))
+        if isinstance(whole, Lanes | Computed):
+            return Computed(lambda i: mapped(lambda x, y: z3.If(i == at, x, y), value, element_at(whole, i)))
         parts = []
         for key, old in zip(values(sort.index), whole, strict=True):
             here = self._is_at(sort, index, key)
@@ -283,7 +324,7 @@ class SymbolicView:
 
 def _inside(term: Expr) -> tuple[Expr, ...]:
     """The terms whose values are needed: the bodies of sums and universal conditions mention an index without one."""
-    return () if isinstance(term, Total | Forall) else e.children(term)
+    return () if isinstance(term, BINDING) else e.children(term)
 
 
 def _field(record: Expr, name: str) -> int:

@@ -8,7 +8,7 @@ from streamproof.conformance.flink.delivery import find_copies
 from streamproof.conformance.flink.graph import Dataset, Edge, JobGraph, Vertex
 from streamproof.conformance.flink.identifiers import Attempt, Partition
 from streamproof.conformance.flink.jobgraph import graph_of
-from streamproof.conformance.flink.joins import NO_CHECKPOINT, RESTORES, missing_restores
+from streamproof.conformance.flink.joins import NO_CHECKPOINT, RESTORES, UNNAMED, missing_restores
 from streamproof.conformance.flink.log_records import MORE, Problem, Problems, problem_lines
 from streamproof.conformance.flink.logfiles import RunFiles, find_runs, read_lines
 from streamproof.conformance.flink.reader import TORN, read_run
@@ -22,6 +22,7 @@ __all__ = [
     "NO_CHECKPOINT",
     "RESTORES",
     "TORN",
+    "UNNAMED",
     "Attempt",
     "ClockReading",
     "Dataset",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -126,9 +127,37 @@ def open_bounded(file: Path) -> IO[bytes]:
     place = real(file)
     kind = format_of(file)
     raw = open_regular(place)
-    if not kind:
+    if kind:
+        raw = io.BufferedReader(_Bounded(_opened(kind, raw), raw, place.stat().st_size))
+    mark = raw.peek(2)[:2]
+    if mark not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return raw
-    return cast(IO[bytes], io.BufferedReader(_Bounded(_opened(kind, raw), raw, place.stat().st_size)))
+    decoder = codecs.getreader("utf-16")(raw, "replace")
+    return cast(IO[bytes], io.BufferedReader(_Recoded(decoder)))
+
+
+class _Recoded(io.RawIOBase):
+    """A stream of UTF-16 text, as redirections of PowerShell write it, in UTF-8."""
+
+    def __init__(self, text: codecs.StreamReader) -> None:
+        self._text, self._held = text, b""
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        """Reads the next bytes."""
+        self._held = self._held or self._text.read(1 << 14, 1 << 14).encode(errors="replace")
+        data, self._held = self._held[: len(buffer)], self._held[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Closes the file too."""
+        if not self.closed:
+            self._text.close()
+        super().close()
 
 
 def unpack(archive: Path) -> Unpacked:

@@ -8,7 +8,7 @@ no thread could have written them, the order is unknown.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
@@ -160,7 +160,11 @@ _FEW: Final = 1
 _ADJACENT: Final = 3
 """Minimum number of events between a line and its repetition, if the time does not decide."""
 MISPLACED: Final = 2
-"""Number of attempts with lines in an impossible order within one timestamp from which the order counts as lost."""
+"""Number of attempts with lines in an impossible order within one timestamp from which the order counts as lost, however
+many are in order."""
+ORDERED: Final = 12
+"""Number of successive lines of one attempt or job and timestamp from which a single pair that is out of order shows that
+the order was not lost: lines in any order would have several such pairs, with a probability of 1 - 13/2^12."""
 
 _LATE: Final = 1.0
 """Maximum number of seconds by which threads log late within a file."""
@@ -312,10 +316,12 @@ def _back(last: str, first: str) -> float:
     return one[0] - other[0] if one[1] else -forward(one[0], other[0])
 
 
-def misplaced(drafts: Iterable[Draft]) -> int:
-    """The number of attempts and jobs with lines of one process and timestamp in an order that no thread writes."""
+def unordered(drafts: Iterable[Draft]) -> int:
+    """The number of attempts and jobs with lines of one process and timestamp in an order that no thread writes; 0 if it is
+    less than `MISPLACED` and enough of such lines are in order."""
     latest: dict[tuple[str, ...], tuple[str, int, str]] = {}
-    found = Counter[tuple[str, ...]]()
+    turned: set[tuple[str, ...]] = set()
+    pairs = 0
     for draft in drafts:
         place = _place(draft)
         if place is None:
@@ -323,10 +329,11 @@ def misplaced(drafts: Iterable[Draft]) -> int:
         about, rank, old = (draft.process, *place[0]), place[1], place[2]
         before = latest.get(about)
         if before is not None and before[0] == draft.ts:
-            turned = before[1] > rank if rank >= 0 else before[2] == str(draft.args["new"])
-            found[about] += turned
+            pairs += 1
+            if before[1] > rank if rank >= 0 else before[2] == str(draft.args["new"]):
+                turned.add(about)
         latest[about] = (draft.ts, rank, old)
-    return sum(1 for count in found.values() if count)
+    return len(turned) if len(turned) >= MISPLACED or pairs < ORDERED else 0
 
 
 def lacking(drafts: Iterable[Draft]) -> int:

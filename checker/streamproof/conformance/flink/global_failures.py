@@ -8,8 +8,9 @@ and the job of a decision is RESTARTING already, or its next line is the switch.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamproof.base.records import dataclass
@@ -59,14 +60,19 @@ _STEPS: Final = ("exec.transition", "job.transition", "failover.restart")
 _ENDED: Final = ("FINISHED", "FAILED", "CANCELED", "SUSPENDED")
 
 
-def place_global_failures(drafts: Sequence[Draft], jobs: list[str]) -> dict[str, str]:
-    """Assigns the jobs of global failures. Returns the jobs for which an assignment is ambiguous, each with the reason."""
+def place_global_failures(
+    drafts: Sequence[Draft], jobs: list[str], submitted: Mapping[tuple[str, str], int] = MappingProxyType({})
+) -> dict[str, str]:
+    """Assigns the jobs of global failures. Returns the jobs for which an assignment is ambiguous, each with the reason.
+
+    `submitted`: for processes and jobs, the number of events before the submission of the job."""
     masters: dict[str, _Master] = {}
     for at, draft in enumerate(drafts):
         if not jobs[at] and draft.family in (_DECISION, _REPORT):
-            masters.setdefault(draft.process, _Master(drafts, jobs)).globally.append(at)
+            masters.setdefault(draft.process, _Master(drafts, jobs, submitted)).globally.append(at)
         elif jobs[at] and draft.family in _STEPS:
-            masters.setdefault(draft.process, _Master(drafts, jobs)).steps.setdefault(jobs[at], []).append(at)
+            master = masters.setdefault(draft.process, _Master(drafts, jobs, submitted))
+            master.steps.setdefault(jobs[at], []).append(at)
     open_: dict[str, str] = {}
     for master in masters.values():
         for at, possible in master.place():
@@ -83,6 +89,7 @@ class _Master:
 
     drafts: Sequence[Draft]
     jobs: list[str]
+    submitted: Mapping[tuple[str, str], int]
     globally: list[int] = field(default_factory=list)
     steps: dict[str, list[int]] = field(default_factory=dict)
 
@@ -117,7 +124,9 @@ class _Master:
         return str(self.drafts[lines[0]].args["old"]) if lines else None
 
     def _alive(self, at: int) -> set[str]:
-        return {job for job in self.steps if self._state(job, at) not in (*_ENDED, "INITIALIZING")}
+        draft = self.drafts[at]
+        begun = (job for job in self.steps if self.submitted.get((draft.process, job), 0) <= draft.seq)
+        return {job for job in begun if self._state(job, at) not in (*_ENDED, "INITIALIZING")}
 
     def _next(self, job: str, at: int) -> Draft | None:
         return next((self.drafts[n] for n in self.steps[job] if n > at), None)

@@ -73,11 +73,18 @@ def _from_evidence(run: FlinkRun, job: str, found: GraphEvidence) -> JobGraph:
     parallelism = _parallelism(vertices)
     edges = tuple(found.stated.values()) if found.announced else _seen_edges(found)
     edges = _carry(_with_patterns(edges, found, parallelism), found, parallelism)
-    missing = [*_missing_inputs(edges, vertices, found), *gaps(vertices, edges)]
+    alone = len(vertices) == 1 and not found.datasets and _is_whole(run, job)
+    missing = [*(() if alone else _missing_inputs(edges, vertices, found)), *gaps(vertices, edges)]
     if not vertices:
         missing.append("the vertices")
     datasets = tuple(found.datasets.values())
     return JobGraph(job, run.jobs[job], vertices, edges, datasets, not missing, tuple(missing), "log")
+
+
+def _is_whole(run: FlinkRun, job: str) -> bool:
+    """Whether a log has a job from its submission until it is FINISHED: all of its vertices have run."""
+    ended = {e.process: e.seq for e in run.of_job(job) if e.event == "job.transition" and e.args["new"] == "FINISHED"}
+    return any(run.processes[process].submitted.get(job, seq) < seq for process, seq in ended.items())
 
 
 def _parallelism(vertices: Sequence[Vertex]) -> dict[str, int | None]:

@@ -21,6 +21,7 @@ from streamproof.conformance.flink.run import Draft
 
 NO_CHECKPOINT: Final = "ckpt.none"
 RESTORES: Final = ("ckpt.restore", NO_CHECKPOINT)
+UNNAMED: Final = "a job that no line names"
 _ENDED: Final = ("FINISHED", "CANCELED", "FAILED")
 
 _DECISIONS: Final = ("failover.restart", "failover.global.restart")
@@ -238,6 +239,10 @@ def resolve(
     thread without an attempt get it as the argument `by`.
     """
     joins = Joins.of(drafts)
+    if not joins.names:
+        # The execution graph of an attempt stands for a job that no line names.
+        joins.graphs = {draft.args["graph"]: draft.args["graph"] for draft in drafts if "graph" in draft.args}
+        joins.names = dict.fromkeys(joins.graphs, UNNAMED)
     jobs: list[str] = []
     # Per process: the latest attempt of a task by its place and number, the latest of its place, the jobs being
     # created.
@@ -267,7 +272,7 @@ def resolve(
             job = _by_neighbours(draft, joins, attempts, latest, building)
         jobs.append(job)
     place_restores(drafts, jobs, submitted)
-    return jobs, joins, place_global_failures(drafts, jobs)
+    return jobs, joins, place_global_failures(drafts, jobs, submitted)
 
 
 def _by_neighbours(

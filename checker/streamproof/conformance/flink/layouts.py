@@ -1,22 +1,20 @@
 """The layout of a log file, chosen by its content, and its lines in the one form that the other modules read.
 
-Each layout in question reads the first lines; the one that recognises most of Flink's messages there is chosen: the
+Each layout in question reads the first lines; the one that recognises most of Flink's records there is chosen: the
 layouts that `log_records` recognises from the line itself, JSON, the pattern that the user gave, those of a configuration
-beside the logs, and usual patterns. A line of another layout is translated to the form of `log_records.as_line`.
+beside the logs, and usual patterns. A line of another layout is translated to the form of `log_records.as_line`. What
+stands around the lines is taken off first (`envelopes`), if more records are recognised without it.
 
-Of JSON, the fields are found by their names, nested or joined by dots; the names of several layouts may be mixed. A record
-is one line, or an object over several lines as JsonLayout writes it by default.
+Of JSON, the fields are found by their names, nested or joined by dots; the names of several layouts may be mixed.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -25,7 +23,16 @@ from typing import Any, Final, TypeAlias
 from streamproof.base.errors import InputError
 from streamproof.base.options import setting
 from streamproof.base.records import dataclass
-from streamproof.conformance.flink.collectors import origin_of, unwrap, unwrapped
+from streamproof.conformance.flink.envelopes import (
+    MOST_ORIGINS,
+    Layer,
+    Prefix,
+    WrappedLine,
+    candidates,
+    json_fields,
+    json_time,
+    opened,
+)
 from streamproof.conformance.flink.log_records import Problem, as_line, cleaned, is_translated, read_head
 from streamproof.conformance.flink.message_forms import FORMS, resembles
 from streamproof.conformance.flink.pattern_layouts import (
@@ -35,81 +42,45 @@ from streamproof.conformance.flink.pattern_layouts import (
     usual_patterns,
 )
 
-_TIMES: Final = ("@timestamp", "timestamp", "timeMillis", "time", "ts", "datetime", "date", "eventTime")
-_LEVELS: Final = ("log.level", "level", "severity", "loglevel", "log_level", "levelname", "levelStr")
+_LEVELS: Final = (
+    "log.level", "level", "severity", "loglevel", "log_level", "levelname", "levelStr", "messageType",
+)  # fmt: skip
 _LOGGERS: Final = ("log.logger", "loggerName", "logger_name", "logger", "_logger", "loggername", "category")
 _MESSAGES: Final = ("formattedMessage", "message", "msg", "short_message", "rendered_message")
 _THREADS: Final = ("process.thread.name", "threadName", "thread_name", "thread", "_thread", "thread.name")
 _STACKS: Final = (
     "error.stack_trace", "stack_trace", "stacktrace", "stackTrace", "exception.stacktrace", "_stack_trace",
-    "_exception", "exception.stackTrace.full", "thrown.extendedStackTrace", "exception", "throwable", "thrown",
+    "_exception", "exception.stackTrace.full", "thrown.extendedStackTrace", "throwableInformation", "exception", "throwable",
+    "thrown",
 )  # fmt: skip
 _KINDS: Final = ("error.type", "exception.exception_class", "exception.class", "thrown.name")
 _SAID: Final = ("error.message", "exception.exception_message", "exception.message", "thrown.message")
 _JOB: Final = re.compile(r"[0-9a-f]{32}")
 _JOB_KEY: Final = "flink-job-id"
-_OPENING: Final = re.compile(r"[\[,]?\s*\{")
 _DEEPEST: Final = 12
-_MOST_LINES: Final = 5000
-"""Maximum number of lines of one object."""
 _MOST_FRAMES: Final = 2000
 
 
-def json_line(text: str) -> str | None:
-    """The record in a JSON object as a line of `log_records.as_line`, its stack trace after it; None if it is no record."""
-    if not text.startswith(("{", "[", ",")):
+def json_line(text: str, ts: str | None = None) -> str | None:
+    """The record in a JSON object as a line of `log_records.as_line`, its stack trace after it; None if it is no record.
+
+    `ts` is the time of an object without one."""
+    flat = json_fields(text)
+    if flat is None:
         return None
-    try:
-        data = json.loads(text.strip().lstrip("[,").rstrip("],").strip() if text[0] != "{" else text.rstrip(" \t,]"))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
-    flat: dict[str, Any] = {}
-    _flatten(data, "", flat, 0)
     message, logger = _first_text(flat, _MESSAGES), _first_text(flat, _LOGGERS)
-    ts, level = _time(flat), _first_text(flat, _LEVELS)
+    ts, level = json_time(flat) or ts, _first_text(flat, _LEVELS)
     if message is None or not logger or ts is None or level is None:
         return None
-    arguments = data.get("arguments")
-    if "formattedMessage" not in data and isinstance(arguments, list):
+    arguments = flat.get("arguments")
+    if "formattedMessage" not in flat and isinstance(arguments, list):
         for one in arguments:
             message = message.replace("{}", str(one), 1)
     job = next((v for k, v in flat.items() if k.endswith(_JOB_KEY) and isinstance(v, str) and _JOB.fullmatch(v)), "")
-    stack = _stack(flat, data)
+    stack = _stack(flat)
     if stack and stack not in message:
         message = f"{message}\n{stack}"
     return as_line(ts, level.upper(), logger, _first_text(flat, _THREADS) or "", job, message)
-
-
-def join_objects(lines: Iterable[str | None]) -> Iterator[tuple[str | None, int]]:
-    """Lines, with the objects that JsonLayout writes over several lines joined; and how many lines each result has."""
-    held: list[str] = []
-    for text in lines:
-        if held:
-            held.append(text or "")
-            if (text is not None and text.rstrip().rstrip(",]").rstrip() == "}") or len(held) >= _MOST_LINES:
-                yield " ".join(held), len(held)
-                held = []
-        elif text is not None and len(text) < 8 and _OPENING.fullmatch(text.strip()):
-            held = [text]
-        else:
-            yield text, 1
-    if held:
-        yield " ".join(held), len(held)
-
-
-def starts_object(text: str) -> bool:
-    """Whether a line begins like a JSON record."""
-    return _OPENING.match(text) is not None and (len(text.strip()) < 3 or '"' in text[:8])
-
-
-def _flatten(data: Mapping[str, Any], prefix: str, into: dict[str, Any], depth: int) -> None:
-    for key, value in data.items():
-        name = f"{prefix}{key}"
-        into.setdefault(name, value)
-        if isinstance(value, dict) and depth < _DEEPEST:
-            _flatten(value, f"{name}.", into, depth + 1)
 
 
 def _first_text(flat: Mapping[str, Any], names: Iterable[str]) -> str | None:
@@ -122,32 +93,7 @@ def _first_text(flat: Mapping[str, Any], names: Iterable[str]) -> str | None:
     return None
 
 
-def _time(flat: Mapping[str, Any]) -> str | None:
-    """The time in ISO-8601 form; numbers are seconds, milliseconds or nanoseconds since 1970 by their size."""
-    seconds = flat.get("instant.epochSecond")
-    if isinstance(seconds, int):
-        nanos = flat.get("instant.nanoOfSecond")
-        return _since_epoch(seconds * 1000 + (nanos // 1_000_000 if isinstance(nanos, int) else 0))
-    for name in _TIMES:
-        value = flat.get(name)
-        if isinstance(value, str) and value[:4].isdigit() and ("-" in value or ":" in value):
-            return value
-        if isinstance(value, str) and value.replace(".", "", 1).isdigit() and len(value) < 24:
-            value = float(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e20:
-            scale = 1000 if value < 1e11 else 1 if value < 1e14 else 1e-3 if value < 1e17 else 1e-6
-            return _since_epoch(int(value * scale + 1e-4) if isinstance(value, float) else int(value * scale))
-    return None
-
-
-def _since_epoch(millis: int) -> str | None:
-    if not 0 <= millis < 253_402_300_800_000:
-        return None
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _stack(flat: Mapping[str, Any], data: Mapping[str, Any]) -> str | None:
+def _stack(flat: Mapping[str, Any]) -> str | None:
     """The stack trace as Java prints it."""
     for name in _STACKS:
         value = flat.get(name)
@@ -156,8 +102,8 @@ def _stack(flat: Mapping[str, Any], data: Mapping[str, Any]) -> str | None:
         if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
             return "\n".join(value)
     for name in ("thrown", "throwable"):
-        if isinstance(data.get(name), dict):
-            return "\n".join(_thrown(data[name], "", 0))
+        if isinstance(flat.get(name), dict):
+            return "\n".join(_thrown(flat[name], "", 0))
     kind, said = _first_text(flat, _KINDS), _first_text(flat, _SAID)
     return f"{kind}: {said}" if kind and said else kind
 
@@ -194,9 +140,9 @@ def with_pattern(pattern: str | None) -> AbstractContextManager[None]:
 class JsonReader:
     """Reads records that are JSON objects."""
 
-    def read(self, text: str) -> str | None:
+    def read(self, text: str, ts: str | None = None) -> str | None:
         """The record of one object."""
-        return json_line(text)
+        return json_line(text, ts)
 
     def later(self, text: str) -> str | None:
         """A record that begins inside a damaged line."""
@@ -208,56 +154,70 @@ class JsonReader:
         return starts_object(text) and json_line(text) is None and len(text) > 2
 
 
+def starts_object(text: str) -> bool:
+    """Whether a line begins like a JSON record."""
+    return _OPENING.match(text) is not None and (len(text.strip()) < 3 or '"' in text[:8])
+
+
+_OPENING: Final = re.compile(r"[\[,]?\s*\{")
 _Reader: TypeAlias = PatternReader | JsonReader
 """Reads lines of one layout, in the form of `as_line`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLayout:
-    """How to read a file's lines. `reader` is None for the layouts of `log_records`; `collected`: the lines have a
-    collector's prefix; `events`, `misses` and `heads` are the numbers of messages about coordination, of those that cannot
-    be read in full, and of Flink's records among the first lines, `first` the number of the first record's line."""
+    """How to read a file's lines. `reader` is None for the layouts of `log_records`; `layers` are around the lines, the
+    outermost first, `origins` the processes that they name; `events`, `misses` and `heads` are the numbers of messages
+    about coordination, of those that cannot be read in full, and of Flink's records among the first lines, `first` the
+    number of the first record's line."""
 
     reader: _Reader | None = None
-    collected: bool = False
-    origins: bool = False
     events: int = 0
     misses: int = 0
     heads: int = 0
     first: int = 0
+    layers: tuple[Layer, ...] = ()
+    origins: frozenset[str] = field(default_factory=frozenset)
 
-    @property
-    def score(self) -> tuple[int, int]:
-        """How well the layout reads the lines: messages read without those that cannot be read in full, then heads."""
-        return self.events - 3 * self.misses, self.heads
+    def is_better(self, other: LogLayout) -> bool:
+        """Whether it reads more records of the same lines or, of about as many, more messages; those that cannot be read in
+        full count as well, since they are messages of Flink's."""
+        if 10 * min(self.heads, other.heads) < 9 * max(self.heads, other.heads):
+            return self.heads > other.heads
+        return (self.events + self.misses, self.events) > (other.events + other.misses, other.events)
 
     def lines(
         self, lines: Iterable[bytes], name: str, report: Callable[[Problem], None], origin: str | None
     ) -> Iterator[bytes]:
         """The lines in the one form, one result for each line; an empty one stands for a line that is not read."""
-        if self.reader is None and not self.collected and origin is None:
+        if self.reader is None and not self.layers:
             yield from lines
             return
-        ends: list[bytes] = []
+        end, whole = b"", not all(isinstance(layer, Prefix) for layer in self.layers)
 
-        def texts() -> Iterator[str | None]:
+        def texts() -> Iterator[WrappedLine]:
+            nonlocal end
             for number, raw in enumerate(lines, 1):
-                ends[:] = [b"\n" if raw.endswith(b"\n") else b""]
-                yield cleaned(raw, name, number, report)
+                end = b"\n" if whole or raw.endswith(b"\n") else b""
+                yield WrappedLine(cleaned(raw, name, number, report))
 
-        inner = unwrap(texts(), origin) if self.collected or origin is not None else texts()
-        number = 0
-        for text, count in join_objects(inner) if isinstance(self.reader, JsonReader) else ((t, 1) for t in inner):
-            yield self._line(text, name, number + 1, report, ends[0])
-            yield from (b"" for _ in range(count - 1))
-            number += count
+        for number, line in enumerate(opened(self.layers, texts()), 1):
+            if line.text is None or (origin is not None and line.origin != origin):
+                yield b""
+            else:
+                yield self._line(line, name, number, report, end)
 
-    def _line(self, text: str | None, name: str, number: int, report: Callable[[Problem], None], end: bytes) -> bytes:
-        if text is None:
-            return b""
-        if self.reader is None:
+    def _line(self, line: WrappedLine, name: str, number: int, report: Callable[[Problem], None], end: bytes) -> bytes:
+        text, _, further = (line.text or "").partition("\n")
+        if further and not is_translated(text):
+            # A collector may have put several lines into one.
+            rest = (self._line(line._replace(text=one), name, number, report, b"") for one in further.split("\n"))
+            end = b"".join(b"\n" + one.rstrip(b"\n") for one in rest) + b"\n"
+        elif further:
+            end = f"\n{further}\n".encode(errors="replace")
+        if self.reader is None or is_translated(text):
             return text.encode(errors="replace") + end
-        found = self.reader.read(text)
+        found = self._read(line, text)
         cut = found is None and self.reader.begins(text)
         if cut or isinstance(self.reader, PatternReader):
             later = self.reader.later(text)
@@ -265,11 +225,16 @@ class LogLayout:
                 report(Problem(name, number, f"a line was cut and another one written into it: {text[:117]}"))
                 return later.encode(errors="replace") + end
         if found is not None:
-            return found.encode(errors="replace") + (b"\n" if isinstance(self.reader, JsonReader) else end)
+            return found.encode(errors="replace") + (end or b"\n" if isinstance(self.reader, JsonReader) else end)
         if cut:
             report(Problem(name, number, f"the line has a time but no level and logger: {text[:117]}"))
             return b""
         return text.encode(errors="replace") + end
+
+    def _read(self, line: WrappedLine, text: str) -> str | None:
+        if isinstance(self.reader, JsonReader):
+            return self.reader.read(text, line.ts)
+        return text if self.reader is None else self.reader.read(text)
 
 
 def given_pattern() -> str | None:
@@ -278,69 +243,87 @@ def given_pattern() -> str | None:
     return None if reader is None else reader.pattern
 
 
-def layout_of(folder: Path, lines: Callable[[], Iterator[bytes]], origin: str | None = None) -> LogLayout:
-    """The layout of a file with these lines; `folder` may have the configuration of its logger. `origin`: the process
-    whose lines are read, of a file with several."""
+def layout_of(folder: Path, lines: Callable[[], Iterator[bytes]]) -> LogLayout:
+    """The layout of a file with these lines; `folder` may have the configuration of its logger."""
     found = LogLayout()
     for most in (_FIRST, PROBED):
-        raws = list(islice(lines(), most if origin is None else 10 * most))
-        found = _best(raws, folder, origin)
+        raws = list(islice(lines(), most))
+        found = _best([WrappedLine(cleaned(raw[:_LONGEST], "", 0, lambda problem: None)) for raw in raws], folder)
         if found.events or len(raws) < most:
             break
     return found
 
 
-def _best(raws: Sequence[bytes], folder: Path, origin: str | None) -> LogLayout:
-    """The layout of some lines, as they are or without the prefixes of a collector."""
-    plain = [cleaned(raw[:_LONGEST], "", 0, lambda problem: None) for raw in raws]
-    some = [text for text in plain if text]
-    found = LogLayout() if origin is not None else _chosen(plain, folder)
-    if origin is None and sum(unwrapped(text) != text for text in some) * 2 <= len(some):
-        return found
-    inner = _chosen(list(unwrap(plain, origin)), folder)
-    if origin is None and (not inner.heads or inner.score < found.score):
-        return found
-    return replace(inner, collected=True, origins=any(origin_of(text) for text in some))
+def origins_of(layout: LogLayout, lines: Iterable[bytes]) -> list[str]:
+    """The processes that the layers around a file's lines name, in the order of their first line."""
+    texts = (WrappedLine(cleaned(raw, "", 0, lambda problem: None)) for raw in lines)
+    found: dict[str, None] = {}
+    for line in opened(layout.layers, texts):
+        if line.origin is not None and len(found) < MOST_ORIGINS:
+            found.setdefault(line.origin)
+    return list(found)
 
 
-def _chosen(lines: Sequence[str | None], folder: Path) -> LogLayout:
-    texts = [text or "" for text in lines]
+def _best(lines: Sequence[WrappedLine], folder: Path) -> LogLayout:
+    """The layout of some lines, as they are or without what stands around them."""
+    best = _chosen(lines, folder)
+    inner, layers = lines, tuple[Layer, ...]()
+    for _ in range(_MOST_LAYERS):
+        for more in candidates(inner):
+            within = list(opened(more, inner))
+            found = _chosen(within, folder)
+            known = isinstance(more[0], Prefix) and more[0].is_known and not best.is_better(found)
+            if found.heads and (found.is_better(best) or known):
+                best, inner, layers = found, within, layers + more
+                break
+        else:
+            break
+    mentioning = sum(_MENTIONS.search(line.text or "") is not None for line in inner)
+    if best.events <= 10 * best.misses and (best.misses or 10 * best.heads <= mentioning):
+        for more in ((), *candidates(inner)) if not best.heads else ((),):
+            within = list(opened(more, inner))
+            found = _usual(within, best)
+            if found.is_better(best):
+                best, inner, layers = found, within, layers + more
+                break
+    return replace(best, layers=layers, origins=frozenset(line.origin for line in inner if line.origin))
+
+
+_MOST_LAYERS: Final = 4
+
+
+def _chosen(lines: Sequence[WrappedLine], folder: Path) -> LogLayout:
     stated = _stated.get()
-    if stated is not None and (found := _scored(stated, texts)).heads:
+    if stated is not None and (found := _scored(stated, lines)).heads:
         return found
-    best = _scored(None, texts)
-    for reader in _readers(texts, folder):
-        found = _scored(reader, texts)
-        if found.score > best.score:
-            best = found
-    if best.events <= 10 * best.misses and (best.misses or not best.heads):
-        mentioning = [text for text in texts if _MENTIONS.search(text)]
-        for pattern in usual_patterns(mentioning):
-            found = _scored(compiled(pattern), mentioning)
-            if found.score > best.score:
-                best = found
-        best = best if best.reader is None else _scored(best.reader, texts)
+    best = _scored(None, lines)
+    readers: tuple[_Reader, ...] = (JsonReader(),) if any(starts_object(line.text or "") for line in lines) else ()
+    for reader in (*readers, *_stated_in(folder)):
+        found = _scored(reader, lines)
+        best = found if found.is_better(best) else best
     return best
 
 
-def _readers(texts: Sequence[str], folder: Path) -> Iterator[_Reader]:
-    """The readers in question besides the user's pattern: JSON, and those that a file beside the logs names."""
-    if any(starts_object(text) for text in texts):
-        yield JsonReader()
-    yield from _stated_in(folder)
+def _usual(lines: Sequence[WrappedLine], best: LogLayout) -> LogLayout:
+    """The usual pattern that reads most of some lines, if it is better than the best so far."""
+    mentioning = [line for line in lines if _MENTIONS.search(line.text or "")]
+    before = found = _scored(best.reader, mentioning)
+    for pattern in usual_patterns(line.text or "" for line in mentioning):
+        one = _scored(compiled(pattern), mentioning)
+        found = one if one.is_better(found) else found
+    return best if found is before else _scored(found.reader, lines)
 
 
 _MENTIONS: Final = re.compile(rf"\b(?:{'|'.join(sorted(FORMS))})\b")
 
 
-def _scored(reader: _Reader | None, texts: Sequence[str]) -> LogLayout:
+def _scored(reader: _Reader | None, lines: Sequence[WrappedLine]) -> LogLayout:
     events = misses = heads = first = 0
-    lines = ((t, 1) for t in texts) if not isinstance(reader, JsonReader) else join_objects(texts)
-    for number, (text, _) in enumerate(lines, 1):
-        if not text:
-            continue
-        line = text if reader is None else reader.read(text)
-        head = None if line is None else read_head(line[:_LONGEST])
+    layout = LogLayout(reader)
+    for number, line in enumerate(lines, 1):
+        text = (line.text or "").partition("\n")[0]
+        read = layout._read(line, text) if text else None
+        head = None if read is None else read_head(read[:_LONGEST])
         if head is not None and (head.flink or head.logger in FORMS):
             heads += 1
             first = first or number
@@ -348,7 +331,7 @@ def _scored(reader: _Reader | None, texts: Sequence[str]) -> LogLayout:
                 events += 1
             elif resembles(head.logger, head.message):
                 misses += 1
-    return LogLayout(reader, False, False, events, misses, heads, first)
+    return LogLayout(reader, events, misses, heads, first)
 
 
 def _is_record(line: str) -> bool:

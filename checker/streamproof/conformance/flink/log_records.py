@@ -21,8 +21,8 @@ from functools import lru_cache
 from typing import Final
 
 from streamproof.base.records import dataclass
-from streamproof.conformance.flink.collectors import COLOUR
 
+COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _LEVELS: Final = "TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL"
 _DATE: Final = r"\d{4}[-/]\d\d[-/]\d\d"
 _TIME: Final = (
@@ -276,6 +276,7 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
     current: Record | None = None
     for name, lines in files:
         number, ended = 0, True
+        broken: tuple[int, str] | None = None
         for number, raw in enumerate(lines, 1):
             if not raw:
                 continue  # a line of another process, or a part of one that was read before
@@ -285,25 +286,45 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
             text = cleaned(raw, name, number, report)
             if text is None:
                 continue
-            text, *further = text.split("\n", _DETAIL)
-            head = read_head(text)
-            if head is not None:
-                if current is not None:
-                    yield current
-                later = second_head(text)
-                if later is not None:
-                    report(Problem(name, number, f"a line was cut and another one written into it: {_shortened(text)}"))
-                current = Record(later or head, name, number, further[:_DETAIL])
-            elif starts_like_head(text):
-                report(Problem(name, number, f"the line has a time but no level and logger: {_shortened(text)}"))
-            elif current is not None and len(current.detail) < _DETAIL:
-                current.detail.append(text)
+            parts = text.split("\n")
+            own = is_translated(text)
+            # A collector may have put several lines into one; those after a translated head are its stack trace.
+            for part in parts:
+                head, line = read_head(part) if part is parts[0] or not own or is_translated(part) else None, number
+                if broken is not None:
+                    # A head that was wrapped: its message is on the next line.
+                    begun, broken = broken, None
+                    whole = None if head else read_head(f"{begun[1].rstrip()} {part.lstrip()}")
+                    if whole is not None:
+                        head, line = whole, begun[0]
+                        current = None if current is not None and current.line == line else current
+                    elif current is None or current.line != begun[0]:
+                        _report_headless(name, *begun, report)
+                if head is not None:
+                    if current is not None:
+                        yield current
+                    later = second_head(part)
+                    if later is not None:
+                        cut = f"a line was cut and another one written into it: {_shortened(part)}"
+                        report(Problem(name, number, cut))
+                    current = Record(later or head, name, line)
+                    broken = (line, part) if not current.head.message and len(parts) == 1 else None
+                elif starts_like_head(part) and not own:
+                    broken = number, part
+                elif current is not None and len(current.detail) < _DETAIL:
+                    current.detail.append(part)
+        if broken is not None and (current is None or current.line != broken[0]):
+            _report_headless(name, *broken, report)
         if current is not None and not ended:
             current.open_end = number
             yield current
             current = None
     if current is not None:
         yield current
+
+
+def _report_headless(name: str, number: int, text: str, report: Callable[[Problem], None]) -> None:
+    report(Problem(name, number, f"the line has a time but no level and logger: {_shortened(text)}"))
 
 
 @dataclass(slots=True)

@@ -35,10 +35,9 @@ from streamproof.conformance.flink.archives import (
     unpack,
     unsupported,
 )
-from streamproof.conformance.flink.collectors import origins_of
 from streamproof.conformance.flink.delivery import find_copies
-from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layout_of
-from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, time_of
+from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layout_of, origins_of
+from streamproof.conformance.flink.log_records import LONGEST, Head, Problem, plain_text, read_head
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
 
 LOOKED_FOR: Final = (
@@ -246,11 +245,11 @@ def read_lines(file: Path, report: Callable[[Problem], None]) -> Generator[bytes
 
 def _layout(file: Path) -> LogLayout:
     """The layout of a file, by its first lines."""
-    holder, origin = _origins.get(file, (file, None))
+    holder, _ = _origins.get(file, (file, None))
     status = os.stat(real(holder))
-    key = (file, given_pattern(), status.st_size, status.st_mtime_ns)
+    key = (holder, given_pattern(), status.st_size, status.st_mtime_ns)
     if key not in _layouts:
-        _layouts[key] = layout_of(_companions(holder.parent), lambda: _raw(holder), origin)
+        _layouts[key] = layout_of(_companions(holder.parent), lambda: _raw(holder))
     return _layouts[key]
 
 
@@ -274,17 +273,24 @@ def _excerpts(files: Sequence[Path]) -> dict[Path, Path]:
     """Files, not named like logs, with records of another one: notes and mails quote a log. Each with that log."""
     logs = [file for file in files if _LOG.fullmatch(file.name)]
     found: dict[Path, Path] = {}
-    quoted: dict[str, Path] = {}
+    quoted: dict[Head, Path] = {}
     for file in files if logs else ():
         if file not in logs:
-            heads = (plain_text(raw) for raw in _quietly(file) if time_of(raw) is not None)
+            heads = filter(None, map(_head, _quietly(file)))
             quoted |= dict.fromkeys((head for head in islice(heads, _QUOTED)), file)
     for log in logs if quoted else ():
         for raw in _quietly(log):
-            file_of = quoted.get(plain_text(raw))
+            head = _head(raw)
+            file_of = None if head is None else quoted.get(head)
             if file_of is not None:
                 found.setdefault(file_of, log)
     return found
+
+
+def _head(raw: bytes) -> Head | None:
+    """The head of a record without what its layout decides."""
+    head = read_head(plain_text(raw))
+    return None if head is None else replace(head, level="", thread=None, job=None)
 
 
 _QUOTED: Final = 1000
@@ -306,9 +312,10 @@ def begins_like_log(file: Path) -> bool:
 
 def _processes_in(file: Path) -> list[Path]:
     """A log, or the logs of the processes whose lines a collector wrote into it."""
-    if not _layout(file).origins:
+    layout = _layout(file)
+    if not layout.origins:
         return [file]
-    origins = origins_of(_raw(file))
+    origins = origins_of(layout, _raw(file))
     if len(origins) < 2:
         return [file]
     logs = []
@@ -362,7 +369,7 @@ _FEW: Final = 3
 _EARLY: Final = 40
 """Greatest number of the line with the first record in a file whose name is not a log's."""
 _NO_LOGS: Final = re.compile(
-    r"(?i).*\.(?:properties|xml|ya?ml|md|rst|html?|py|java|class|jar|parquet|png|svg|csv|toml|ndjson|jsonl|pyc|so)"
+    r"(?i).*\.(?:properties|xml|ya?ml|md|rst|html?|py|java|class|jar|parquet|png|svg|toml|pyc|so)"
 )
 _LARGEST_TREE: Final = 20_000
 """Maximum number of files that are opened to see whether they are logs."""

@@ -1,8 +1,8 @@
 """The families of Flink's coordination log messages: their loggers and formats, and the arguments of their events.
 
 A family is a name (`exec.transition`), the classes that log it, and the format of its message. Formats hold for Flink
-1.17 to 2.3; where versions differ, the format accepts both. Loggers are identified by the last part of their name, so
-layouts that abbreviate packages are supported.
+1.16 to 2.3, those of attempts and slots from 1.9 on; where versions differ, the format accepts both. Loggers are
+identified by the last part of their name, so layouts that abbreviate packages are supported.
 
 Arguments of events are the named groups. An attempt gives `attempt`, `graph`, `vertex`, `subtask`, `number`; a
 partition `partition`, `dataset`, `pnum`, `producer`; a task `task` and `parallelism`; a location `tm`, `host`, `port`.
@@ -24,6 +24,9 @@ _PARTITION: Final = rf"(?P<partition>(?P<dataset>{HEX})#(?P<pnum>\d+)@(?P<produc
 # "(i/p)".
 _TASK: Final = r"(?P<task>.*) \((?P<place>\d+)/(?P<parallelism>\d+)\)"
 _TASK_ATTEMPT: Final = rf"{_TASK}#(?P<shown>\d+) \({_ATTEMPT}\)"
+# Before 1.16 an attempt is one number, and before 1.12 the name of a task does not have that of the attempt.
+_OLD: Final = rf"(?P<attempt>{HEX})"
+_OLD_TASK: Final = rf"{_TASK}(?:#(?P<shown>\d+))? \({_OLD}\)"
 _AT: Final = r"(?P<tm>\S++) @ (?P<host>.{0,1000}) \(dataPort=(?P<port>-?\d+)\)"
 _JOB: Final = rf"(?P<job>{HEX})"
 _ALLOC: Final = rf"(?P<alloc>{HEX})"
@@ -56,11 +59,14 @@ _TABLE: Final[Mapping[tuple[str, ...], Mapping[str, str | tuple[str, ...]]]] = {
     # Execution states, as the JobManager sees them.
     ("ExecutionGraph",): {
         "exec.transition": (
-            rf"{_TASK} \({_ATTEMPT}\) switched from {_OLD_NEW}(?: on (?:\S?unassigned resource\S?|{_AT}))?\."
+            rf"{_TASK} \({_ATTEMPT}\) switched from {_OLD_NEW}(?: on (?:\S?unassigned resource\S?|{_AT}))?\.",
+            rf"{_TASK} \({_OLD}\) switched from {_OLD_NEW}(?: on (?:\S?unassigned resource\S?|{_AT}|\S+))?\.",
         ),
         "exec.deploy": (
             rf"Deploying {_TASK} \(attempt #(?P<shown>\d+)\) with attempt id {_ATTEMPT} and vertex id {HEX}_\d+ to {_AT}"
-            rf" with allocation id {_ALLOC}"
+            rf" with allocation id {_ALLOC}",
+            rf"Deploying {_TASK} \(attempt #(?P<shown>\d+)\) with attempt id {_OLD}(?: and vertex id {HEX}_\d+)? to {_AT}"
+            rf" with allocation id {_ALLOC}",
         ),
         "exec.ignored": (
             rf"Ignoring transition of vertex {_TASK} - execution #(?P<number>\d+) to (?P<new>{_STATE})"
@@ -82,17 +88,23 @@ _TABLE: Final[Mapping[tuple[str, ...], Mapping[str, str | tuple[str, ...]]]] = {
     # Execution states, as a TaskManager sees them.
     ("Task",): {
         # At DEBUG the exception of a cancelled task follows as a stack trace.
-        "tm.transition": (
-            rf"{_TASK_ATTEMPT} switched from {_OLD_NEW}"
+        "tm.transition": tuple(
+            rf"{task} switched from {_OLD_NEW}"
             r"(?: with failure cause:(?: (?P<cause>.+))?| due to CancelTaskException:?)?\.?"
+            for task in (_TASK_ATTEMPT, _OLD_TASK)
         ),
-        "tm.failext": rf"Attempting to (?P<what>cancel|fail) task(?: externally)? {_TASK_ATTEMPT}\.",
+        "tm.failext": tuple(
+            rf"Attempting to (?P<what>cancel|fail) task(?: externally)? {task}\." for task in (_TASK_ATTEMPT, _OLD_TASK)
+        ),
     },
     _EXECUTOR: {
-        "tm.submit": rf"Received task {_TASK_ATTEMPT}, deploy into slot with allocation id {_ALLOC}\.",
-        "tm.final": (
-            rf"Un-registering task and sending final execution state (?P<new>{_STATE}) to JobManager for task"
-            rf" {_TASK}#(?P<shown>\d+) {_ATTEMPT}\."
+        "tm.submit": tuple(
+            rf"Received task {task}, deploy into slot with allocation id {_ALLOC}\."
+            for task in (_TASK_ATTEMPT, _OLD_TASK)
+        ),
+        "tm.final": tuple(
+            rf"Un-registering task and sending final execution state (?P<new>{_STATE}) to JobManager for task {task}\."
+            for task in (rf"{_TASK}#(?P<shown>\d+) {_ATTEMPT}", rf"{_TASK}(?:#(?P<shown>\d+))? {_OLD}")
         ),
         "slot.tm.request": (
             rf"Receive slot request {_ALLOC} for job {_JOB} from resource manager"
@@ -133,8 +145,8 @@ _TABLE: Final[Mapping[tuple[str, ...], Mapping[str, str | tuple[str, ...]]]] = {
         "ckpt.expired": rf"Checkpoint {_CHECKPOINT} of job {_JOB} expired before completing\.",
         "ckpt.declined": rf"Decline checkpoint {_CHECKPOINT} by task \S+ of job {_JOB} at .*\.",
         "ckpt.none": r"No checkpoint found during restore\.",
-        "ckpt.restore": rf"Restoring job {_JOB} from (?P<kind>\D+) {_CHECKPOINT} @ \d+ for {HEX} located at .*\.",
-        "ckpt.savepoint": rf"Starting job {_JOB} from savepoint .*",
+        "ckpt.restore": rf"Restoring job {_JOB} from (?P<kind>\D+) {_CHECKPOINT} @ \d+ for {HEX} located at (?P<path>.*)\.",
+        "ckpt.savepoint": rf"Starting job {_JOB} from savepoint (?P<path>\S*).*",
     },
     ("CheckpointFailureManager",): {
         "ckpt.failed": (
@@ -384,7 +396,7 @@ class MessageForm:
                     f"the name is that of subtask {place}, the identifier that of subtask {args['subtask'] + 1}"
                 )
         shown = args.pop("shown", None)
-        if shown is not None and shown != args["number"]:
+        if shown is not None and shown != args.setdefault("number", shown):
             args["conflict"] = f"the name is that of attempt {shown}, the identifier that of attempt {args['number']}"
         match self.family:
             case "part.tmrelease":
@@ -430,6 +442,12 @@ _LANDMARKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 }
 
 
+_WITHOUT_ATTEMPT: Final = re.compile(r"Received task .* \(\d+/\d+\)\.")
+"""What Flink before 1.12 writes of a task, without its attempt."""
+
+
 def resembles(logger: str, message: str) -> str | None:
     """The probable family of a message of unknown format: a truncated line, or a changed text."""
+    if _WITHOUT_ATTEMPT.fullmatch(message):
+        return None
     return next((family for mark, family in _LANDMARKS.get(logger, ()) if mark in message), None)

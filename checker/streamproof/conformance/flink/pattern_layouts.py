@@ -178,7 +178,9 @@ class PatternReader:
         context = _CONTEXT_JOB.search(groups.get("mdc", ""))
         job = groups.get("job") or (context[1] if context else "")
         level = groups.get("level") or "INFO"
-        return as_line(ts, level, _whole(groups["logger"]), groups.get("thread", "").strip(), job, groups["message"])
+        # A level is padded, and nothing of its own separates it from a message that is followed by the logger.
+        message = groups["message"].lstrip() if "logger" in self.rest.groupindex else groups["message"]
+        return as_line(ts, level, _whole(groups["logger"]), groups.get("thread", "").strip(), job, message)
 
     def later(self, text: str) -> str | None:
         """A record that begins inside another one's line: the first one was truncated."""
@@ -209,7 +211,8 @@ def compile_pattern(pattern: str) -> PatternReader:
     if writer.free > _FREE:
         raise _refused(pattern, f"more than {_FREE} of its fields may be any text")
     place = writer.parts.index(_MESSAGE)
-    if writer.dated > place or "logger" in writer.after:
+    enclosed = any(part.endswith("\\[") for part in writer.parts[place:])
+    if writer.dated > place or ("logger" in writer.after and not enclosed):
         raise _refused(pattern, "its message is before its time or its logger")
     head, rest = "".join(writer.parts[:place]), "".join(writer.parts[place:])
     begin = re.compile("".join(writer.parts[: writer.dated])) if writer.dated <= 4 else None
@@ -446,6 +449,7 @@ def _whole(logger: str) -> str:
 _ORDERS: Final = (
     "%p %d [%t] %c", "%p %d %c", "[%p] %d [%t] %c", "[%p] %d %c", "[%p] [%d] [%t] %c", "%p [%d] [%t] %c", "%p [%d] %c",
     "%d [%t] %c %p", "%d [%t] %c [%p]", "%d %c %p", "%d %c [%p]", "%d %c [%t] %p", "%c %d %p", "%c %p %d", "[%t] %d %p %c",
+    "[%d] [%p] [%c] [%t] []", "[%d] [%p] [%t] [%c] []",
     "%d %p %pid --- [%t] %c", "%d [%p] [%t] %c", "%d [%p] %c", "%d %p %t %c", "%d %t %p %c", "%d %p %c [%t]", "%d %p %c %t",
     "%d %p %c:%L", "%d [%t] %p %c:%L", "%d %p [%t] %c:%L", "%d %p %c (%F:%L)", "%d %p [%t] %c (%F:%L)", "%d %p %c.%M:%L",
     "%t %d %p %c", "[%t] %p %d %c", "[%p] [%d] (%t) <%c>", "[%d] [%p] [%c]", "%d <%p> <%c>", "%d %p (%t) %c", "%d [%t] %p %c",
@@ -468,6 +472,7 @@ def usual_patterns(lines: Iterable[str]) -> Iterator[str]:
         if any(expression.search(line[:300]) for line in some):
             for order in _ORDERS:
                 yield from (f"{order}{last}%m".replace("%d", f"%d{{{date}}}") for last in _SEPARATORS)
+            yield from (f"%d{{{date}}} %p {rest}" for rest in ("%m [%c %t]", "%m [%c]", "%c - %m [%t]", "%c: %m [%t]"))
             for between in _BETWEEN:
                 for order in _SHORT_ORDERS:
                     yield f"{order} %m".replace(" ", between).replace("%d", f"%d{{{date}}}")

@@ -19,13 +19,12 @@ from streamproof.base.records import dataclass
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink.archives import real
 from streamproof.conformance.flink.delivery import (
-    MISPLACED,
     SAMPLED,
     LineOrder,
     Repetitions,
     describe,
     lacking,
-    misplaced,
+    unordered,
 )
 from streamproof.conformance.flink.global_failures import read_causes
 from streamproof.conformance.flink.identifiers import HEX
@@ -42,6 +41,7 @@ from streamproof.conformance.flink.logfiles import (
     read_lines,
 )
 from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
+from streamproof.conformance.flink.old_attempts import complete_old_attempts
 from streamproof.conformance.flink.rest import find_rest
 from streamproof.conformance.flink.run import Draft, FlinkRun, Process, Role
 
@@ -63,6 +63,8 @@ _ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
     **dict.fromkeys(("StandaloneResourceManager", "ActiveResourceManager"), "jobmanager"),
     **dict.fromkeys(("TaskExecutor", "TaskManagerRunner", "Task"), "taskmanager"),
 }
+_CUT_OUT: Final = re.compile(r"\s*(?:\.{3,}|\u2026+|\[(?:\.{3}|\u2026)\])\s*")
+"""What authors of reports put in the place of lines."""
 _UNCLOSED: Final = re.compile(r"[(\[{][^()\[\]{}]*$")
 _FIRM: Final = (".", ")", "]", "}")
 TORN: Final = "the file ends within a line although a later part of the log follows it: lines are missing between them"
@@ -74,6 +76,13 @@ _SPEAKING: Final[Mapping[str, tuple[str, ...]]] = {
     "ckpt.failed": ("CheckpointCoordinator",),
 }
 """Families of lines, and the loggers that write at INFO in a process that has such lines."""
+_STATES: Final = frozenset({"exec.transition", "tm.transition", "job.transition"})
+_TOGETHER: Final = (
+    ("exec.transition", "new", "DEPLOYING", "exec.deploy"),
+    ("tm.transition", "old", "CREATED", "tm.submit"),
+    ("tm.transition", "new", "CANCELING", "tm.failext"),
+)
+"""States of attempts, and the families of the lines without which they are not reached."""
 _OF_SLOTS: Final = frozenset({"slot.tm.alloc", "slot.tm.activate", "tm.submit"})
 """Families of lines of a TaskManager that do not name their job: a search for the identifier of a job omits them."""
 _OF_PARTITIONS: Final = frozenset({"part.request", "part.releasing", "part.released"})
@@ -129,6 +138,8 @@ class _LogReader:
     unsure: dict[str, str] = field(default_factory=dict)
     excused: dict[str, str] = field(default_factory=dict)
     unread: dict[str, tuple[int, Loc]] = field(default_factory=dict)
+    others: dict[str, Counter[str]] = field(default_factory=dict)
+    """The records of each file by their loggers."""
     # Of the process being read:
     seq: int = 0
     role: Role = "unknown"
@@ -148,12 +159,15 @@ class _LogReader:
         processes = [self._read_process(log) for log in logs]
         if not self.recognised:
             self._refuse()
-        turned = misplaced(self.drafts)
-        if turned >= MISPLACED:
+        turned = unordered(self.drafts)
+        if turned:
             why = (
                 f"lines of the same time are in an order in which no thread writes them, for {turned} attempts or jobs"
             )
             self.unsure |= {process.name: f"the order of the lines is not known: {why}" for process in processes}
+        unsure, excused = complete_old_attempts(self.drafts)
+        self.unsure |= unsure
+        self.excused = excused | self.excused
         submitted = {(process.name, job): seq for process in processes for job, seq in process.submitted.items()}
         jobs, joins, open_ = resolve(self.drafts, submitted)
         self.unsure |= open_
@@ -204,11 +218,16 @@ class _LogReader:
         self.repetitions = Repetitions()
         for record in read_records(files, self.problems.append):
             whole.add(record.file)
+            self.others.setdefault(record.file, Counter())[record.head.logger] += 1
             clock.look(record)
             orders.setdefault(record.file, LineOrder(latest)).look(record)
             if record.head.level not in ("WARN", "ERROR"):
                 self.at_info.add(record.head.logger)
                 self.debugged |= record.head.level == "DEBUG" and record.head.logger == "Task"
+            cut = next((at for at, text in enumerate(record.detail, 1) if _CUT_OUT.fullmatch(text)), None)
+            if cut is not None:
+                where = f"line {record.line + cut} of {Path(record.file).name}"
+                self.excused.setdefault(log.process, f"{where} stands for lines that were cut out")
             if record.head.flink or record.head.logger in FORMS:
                 logged.add(record.file)
                 self.role = _role(self.role, record.head.logger)
@@ -221,7 +240,7 @@ class _LogReader:
         self._doubt_delivery(log.process, [file for file, order in orders.items() if order.lost])
         excuse = log.excuse or self._mixed(log.process) or self._silenced(log.process) or _joined(orders)
         if excuse is not None:
-            self.excused[log.process] = excuse
+            self.excused.setdefault(log.process, excuse)
         if not log.ordered:
             self.unsure[log.process] = f"the order of the log of {log.process} is not known: {UNORDERED}"
         names = tuple(str(file) for file in log.files)
@@ -243,6 +262,14 @@ class _LogReader:
             for logger in loggers:
                 if family in written and logger not in self.at_info:
                     return f"the log of {process} has no line at INFO of {logger}: its level may be higher"
+        lone = Counter(
+            missing
+            for draft in drafts
+            for family, state, value, missing in _TOGETHER
+            if draft.family == family and draft.args[state] == value and missing not in written
+        )
+        if (written and written <= _STATES) or max(lone.values(), default=0) >= _UNPAIRED:
+            return f"the log of {process} has states without the lines that go with them: its lines may be those of a search"
         if "slot.tm.free" in written and written.isdisjoint(_OF_SLOTS):
             return f"the log of {process} has no line about slots in use: its lines may be those of a search"
         if "part.registered" not in written and not written.isdisjoint(_OF_PARTITIONS):
@@ -294,7 +321,12 @@ class _LogReader:
         elif damaged:
             why = "the file is damaged or no text, and no record of Flink's is in it"
         else:
+            loggers = self.others.get(name, Counter())
             why = "no record of Flink's is in it"
+            if loggers:
+                why += f": {loggers.total():,} records of other programs, the first logger is {next(iter(loggers))}"
+            else:
+                why += f": none of its {sum(1 for _ in read_lines(file, lambda p: None)):,} lines begins like a record"
         self.problems.append(Problem(name, 0, why))
 
     def _read_record(self, process: str, record: Record) -> None:

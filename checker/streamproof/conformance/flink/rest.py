@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +50,14 @@ class NoAnswer(InputError):
 
 
 @dataclass(frozen=True, slots=True)
+class Subtask:
+    """The state of a subtask's current attempt, and the TaskManager that has it; None: not stated."""
+
+    state: str | None
+    taskmanager: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RestJob:
     """One job according to the REST API."""
 
@@ -58,6 +67,8 @@ class RestJob:
     scheduler: str | None
     graph: JobGraph
     file: str
+    subtasks: Mapping[tuple[str, int], Subtask] = field(default_factory=dict)
+    """By vertex id and subtask; empty if the file has no answers about vertices."""
 
 
 def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
@@ -110,6 +121,7 @@ def read_rest(path: str | os.PathLike[str], job: str | None = None) -> RestJob:
         scheduler=_optional_text(answer, "schedulerType"),
         graph=graph,
         file=file,
+        subtasks=_subtasks(data),
     )
 
 
@@ -190,6 +202,23 @@ def find_rest(folder: Path, jobs: Iterable[str], report: Callable[[Problem], Non
             if job:
                 unreadable.setdefault(job, file)
     return plans | unreadable | found
+
+
+def _subtasks(data: Mapping[str, Any]) -> dict[tuple[str, int], Subtask]:
+    """What the answers to `/jobs/JOB/vertices/VERTEX` say of subtasks: those under `subtasks`, by vertex, and those of an
+    archive. Entries of another form are left out."""
+    known = data.get("subtasks")
+    by_vertex = dict(known) if isinstance(known, dict) else {}
+    by_vertex |= {k.removeprefix("vertices/"): v for k, v in data.items() if k.startswith("vertices/")}
+    found: dict[tuple[str, int], Subtask] = {}
+    for vertex, answer in by_vertex.items():
+        listed = answer.get("subtasks") if isinstance(answer, dict) else answer
+        for item in listed if isinstance(listed, list) else ():
+            if isinstance(item, dict) and isinstance(item.get("subtask"), int):
+                place = _optional_text(item, "taskmanager-id")
+                place = None if place == "(unassigned)" else place
+                found[vertex, item["subtask"]] = Subtask(_optional_text(item, "status"), place)
+    return found
 
 
 def _plan(data: Mapping[str, Any], answer: Mapping[str, Any], file: str) -> dict[str, Any]:

@@ -82,6 +82,20 @@ class FlinkRun:
     """The number of lines of each family whose format is not the known one, and the first of them."""
     _by_job: dict[str, tuple[Event, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    @property
+    def content(self) -> str:
+        """What was read, for a run without jobs."""
+        files = sum(len(process.files) for process in self.processes.values())
+        records = len(self.events) + sum(self.unknown.values())
+        version = f"Flink {self.version}" if self.version else "Flink, of a version that they do not show"
+        said = f"{records:,} records of {version} are in {files:,} file{'s' * (files > 1)}"
+        most = sorted(self.counts.items(), key=lambda pair: -pair[1])[:5]
+        said += f", {len(self.events):,} about coordination"
+        said += f" ({', '.join(f'{count:,} {name}' for name, count in most)})" if most else ""
+        if any(process.role in ("jobmanager", "both") for process in self.processes.values()):
+            return f"no job was submitted: {said}"
+        return f"no line names a job: {said}; a JobManager's log at INFO names them"
+
     def doubt(self, job: str, of: Mapping[str, str]) -> str | None:
         """The first reason in `unsure` or `excused` that concerns a job: its own, or that of a process with lines of it."""
         names = [job, *dict.fromkeys(e.process for e in self.of_job(job))]

@@ -31,26 +31,25 @@ MANIFEST = "checkpoint.json"
 FILES = ("states.bin", "predecessors.bin")
 LOCK = "lock"
 _ANEW = "start anew with --checkpoint"
-_NUMBER, _WORD = range(1 << 53), range(1 << 64)
+NUMBER, _WORD = range(1 << 53), range(1 << 64)
+MARK: Shape = {
+    "levels": [NUMBER],
+    "initial": NUMBER,
+    "stuck": range(-1, 1 << 53),
+    "facts": [_WORD],
+    "news": [_WORD],
+    "events": {str: {"state": NUMBER, "instance": (None, NUMBER), "mistake": bool}},
+    "next": NUMBER,
+}
+"""The types of the fields of a snapshot."""
 _SHAPE: Shape = {
     "format": str,
     "version": str,
     "model": str,
     "fingerprint": str,
-    "states": _NUMBER,
-    "checksums": [_NUMBER, _NUMBER],
-    "mark": (
-        None,
-        {
-            "levels": [_NUMBER],
-            "initial": _NUMBER,
-            "stuck": range(-1, 1 << 53),
-            "facts": [_WORD],
-            "news": [_WORD],
-            "events": {str: {"state": _NUMBER, "instance": (None, _NUMBER), "mistake": bool}},
-            "next": _NUMBER,
-        },
-    ),
+    "states": NUMBER,
+    "checksums": [NUMBER, NUMBER],
+    "mark": (None, MARK),
 }
 """The types of the fields of the manifest."""
 PIECE = 1 << 24
@@ -179,7 +178,7 @@ class Checkpoints:
             "checksums": self._sums,
             "mark": asdict(mark) if mark else None,
         }
-        document["checksum"] = _sum(document)
+        document["checksum"] = checksum(document)
         write(self._folder / MANIFEST, json.dumps(document), CHECKPOINT)
         handle = os.open(self._folder, os.O_RDONLY)
         try:
@@ -198,7 +197,7 @@ class Checkpoints:
             )
         if document["mark"] is None:
             raise InputError(f"the run in {self._folder} was ended before its first checkpoint", remedy=_ANEW)
-        mark = self._mark(document["mark"])
+        mark = mark_of(document["mark"], self._search, str(self._folder / MANIFEST), _ANEW)
         table, count = self._search.worker.table, mark.known
         for kind, name in enumerate(FILES):
             self._expect_long(self._folder / name, table.stored_size(kind) * count)
@@ -217,39 +216,12 @@ class Checkpoints:
         document: dict[str, Any] = read_json(path, object, _ANEW)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise InputError(f"{path} is not a checkpoint of this format", remedy=_ANEW)
-        if document.pop("checksum", None) != _sum(document):
+        if document.pop("checksum", None) != checksum(document):
             raise InputError(f"{path} is damaged", remedy=_ANEW)
         why = misfit(document, _SHAPE)
         if why:
             raise InputError(f"{path}: {why}", remedy=_ANEW)
         return document
-
-    def _mark(self, data: Mapping[str, Any]) -> Snapshot:
-        """The snapshot in the manifest. Raises `InputError` for impossible numbers."""
-        search, names = self._search, {str(at): at for at in range(len(self._search.properties))}
-        mark = Snapshot(
-            levels=tuple(data["levels"]),
-            initial=data["initial"],
-            stuck=data["stuck"],
-            facts=tuple(data["facts"]),
-            news=tuple(data["news"]),
-            events={
-                names.get(k, -1): SearchEvent(v["state"], v["instance"], v["mistake"])
-                for k, v in data["events"].items()
-            },
-            next=data["next"],
-        )
-        events, instances = mark.events.values(), len(search.system.instances)
-        fits = (
-            mark.initial == sum(mark.levels[:1])
-            and max(mark.stuck, mark.next - 1, *(event.state for event in events)) < mark.known
-            and max((event.instance or 0 for event in events), default=0) < max(instances, 1)
-            and (len(mark.facts), len(mark.news)) == (search.facts_size, instances)
-            and -1 not in mark.events
-        )
-        if not fits:
-            raise InputError(f"{self._folder / MANIFEST}: a number in it is out of range", remedy=_ANEW)
-        return mark
 
     def _expect_long(self, path: Path, size: int) -> None:
         """Raises `InputError` for a file that is shorter than `size`."""
@@ -278,6 +250,34 @@ class Checkpoints:
             raise InputError(f"{path} cannot be read: {error.strerror}", remedy="start anew") from None
 
 
-def _sum(document: Mapping[str, Any]) -> int:
-    """The checksum of the manifest, without the checksum itself."""
+def mark_of(data: Mapping[str, Any], search: CompiledSearch, place: str, remedy: str) -> Snapshot:
+    """The snapshot in a manifest at `place`, whose fields have the types of `MARK`. Raises `InputError` for numbers that are
+    impossible in `search`."""
+    names = {str(at): at for at in range(len(search.properties))}
+    mark = Snapshot(
+        levels=tuple(data["levels"]),
+        initial=data["initial"],
+        stuck=data["stuck"],
+        facts=tuple(data["facts"]),
+        news=tuple(data["news"]),
+        events={
+            names.get(k, -1): SearchEvent(v["state"], v["instance"], v["mistake"]) for k, v in data["events"].items()
+        },
+        next=data["next"],
+    )
+    events, instances = mark.events.values(), len(search.system.instances)
+    fits = (
+        mark.initial == sum(mark.levels[:1])
+        and max(mark.stuck, mark.next - 1, *(event.state for event in events)) < mark.known
+        and max((event.instance or 0 for event in events), default=0) < max(instances, 1)
+        and (len(mark.facts), len(mark.news)) == (search.facts_size, instances)
+        and -1 not in mark.events
+    )
+    if not fits:
+        raise InputError(f"{place}: a number in it is out of range", remedy=remedy)
+    return mark
+
+
+def checksum(document: Mapping[str, Any]) -> int:
+    """The checksum of a manifest, without the checksum itself."""
     return zlib.crc32(json.dumps(json.loads(json.dumps(document)), sort_keys=True).encode())

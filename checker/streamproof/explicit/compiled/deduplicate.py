@@ -167,16 +167,22 @@ class Fill:
             ctypes.memset(self._entries.address, 0, self._bytes)
         self._table.set(COUNT=0)
 
+    def rows(self) -> tuple[Array, Array, Array]:
+        """The states, as rows of words, their predecessors and instances: views that end with the next change."""
+        count = self._table.count
+        states: Array = self._log.array(np.uint64, count * self._words).reshape(count, self._words)
+        return states, self._parents.array(np.uint32, count), self._labels.array(np.uint16, count)
+
     def write(self, to: Candidates) -> None:
         """Move all states to disk."""
         count = self._table.count
         if not count:
             return
-        states: Array = self._log.array(np.uint64, count * self._words).reshape(count, self._words)
+        states, parents, labels = self.rows()
         first = to.states.count
         to.states.append(states)
-        to.parents.append(self._parents.array(np.uint32, count))
-        to.labels.append(self._labels.array(np.uint16, count))
+        to.parents.append(parents)
+        to.labels.append(labels)
         keys = keys_of(states)
         order = np.argsort(keys)
         to.keys.append(keys[order])

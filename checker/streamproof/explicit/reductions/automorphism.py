@@ -25,31 +25,30 @@ from streamproof.transform.scalarise import Scalarised, scalarise
 
 MOST_CANDIDATES = 24
 """Limit on the candidates per instance: instances that pick the same values in another order."""
-EFFORT = 20_000_000
-"""Limit on the terms visited by all comparisons of one system: one or two minutes."""
 
 
 class Asymmetric(Exception):
     """A system is not symmetric, or this could not be verified; the argument is the reason."""
 
 
-def verify(scalarised: Scalarised, simple: System, properties: Collection[str]) -> tuple[EnumSort, ...]:
+def verify(scalarised: Scalarised, simple: System, properties: Collection[str], effort: int) -> tuple[EnumSort, ...]:
     """The symmetric sorts of a system that is symmetric in all of them, properties included.
 
-    `simple` is the simplified scalar system of `scalarised`. Raises `Asymmetric`.
+    `simple` is the simplified scalar system of `scalarised`; `effort`: the terms that all comparisons may visit. Raises
+    `Asymmetric`.
     """
     sorts = symmetric_sorts(scalarised.original)
     if not sorts:
         raise Asymmetric("no variable has a symmetric sort; declare interchangeable names with Symmetric(...)")
     leaves = [leaf.name for leaf in simple.variables]
     equal = Equivalence(dict(zip(leaves, liveness(scalarised.original), strict=True)))
-    effort = TermEffort(EFFORT)
+    limited = TermEffort(effort)
     for sort in sorts:
         for one, other in pairwise(sort.members):  # these exchanges generate all permutations
             names = {name: name for name in sort.members} | {one: other, other: one}
             exchange = f"exchanging {one} and {other}"
             _OrderComparison(
-                scalarised.original, simple, with_keys(scalarised.original, {sort: names}), exchange, equal, effort
+                scalarised.original, simple, with_keys(scalarised.original, {sort: names}), exchange, equal, limited
             ).run(properties)
     return sorts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from streamproof.base.options import TUNING
 from streamproof.explicit.level_search import PARTIAL_ORDER, SYMMETRY, ReductionPlan
 from streamproof.explicit.reductions.automorphism import Asymmetric, verify
 from streamproof.explicit.reductions.images import liveness
@@ -29,16 +30,18 @@ def plan(
     *,
     symmetry: bool = False,
     por: bool = False,
+    effort: int = TUNING.symmetry_effort,
 ) -> ReductionPlan:
-    """The requested reductions that apply to `properties` of `simple`, the simplified scalar system."""
+    """The requested reductions that apply to `properties` of `simple`, the simplified scalar system; `effort`: the terms that
+    are compared to verify a symmetry."""
     refused: list[Reduction] = []
-    same = _symmetry(scalarised, simple, properties, refused) if symmetry else None
+    same = _symmetry(scalarised, simple, properties, refused, effort) if symmetry else None
     stubborn = _stubborn(scalarised, simple, properties, refused) if por else None
     return ReductionPlan(same, stubborn, tuple(refused))
 
 
 def _symmetry(
-    scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction]
+    scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction], effort: int
 ) -> Symmetry | None:
     endless = [p.name for p in properties if p.kind not in SAFETY]
     if endless:
@@ -46,7 +49,7 @@ def _symmetry(
         refused.append(Reduction(SYMMETRY, False, because))
         return None
     try:
-        found = Symmetry(scalarised.original, simple, verify(scalarised, simple, [p.name for p in properties]))
+        found = Symmetry(scalarised.original, simple, verify(scalarised, simple, [p.name for p in properties], effort))
         found.prepare()
     except (Asymmetric, TooManyRenamings) as reason:
         refused.append(Reduction(SYMMETRY, False, str(reason)))

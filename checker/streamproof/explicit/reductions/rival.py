@@ -19,13 +19,8 @@ from streamproof.explicit.level_search import LevelSearch, SearchTask, Stop
 if TYPE_CHECKING:
     from streamproof.explicit.compiled.search import CompiledSearch
 
-FIRST_TURN = 20_000_000
-"""Work of a reduced search before the first turn of the full search: about 1 s."""
-PER_SUCCESSOR = 2
 PER_STATE = 40
-"""Speed-up of compiled code over generated Python on terms; a compiled successor costs two terms of generated Python."""
-MOST_STATES = 1 << 23
-"""Number of states after which the full search is given up: a reduction may be needed because memory is small."""
+"""Speed-up of compiled code over generated Python on terms."""
 MEMORY_SHARE = 2
 """Divisor of the memory limit: the full search is given up when the process uses that share."""
 
@@ -39,9 +34,12 @@ class Rival:
     terms: int
     """Number of terms evaluated per state."""
     search: CompiledSearch | None = None
-    _turn: int = field(default_factory=lambda: FIRST_TURN)
+    _turn: int = field(init=False)
     _given_up: bool = False
     _allowed: int = 0
+
+    def __post_init__(self) -> None:
+        self._turn = self.task.budget.tuning.rival_turn
 
     def wins(self, work: int) -> bool:
         """Whether the full search finishes within the work that the reduced search has used."""
@@ -76,9 +74,10 @@ class Rival:
                 return False
 
     def _after_level(self, search: LevelSearch) -> Stop | None:
-        done = search.total * PER_SUCCESSOR + search.expanded * (1 + self.terms // PER_STATE)
+        tuning = self.task.budget.tuning
+        done = search.total * tuning.rival_successor + search.expanded * (1 + self.terms // PER_STATE)
         most = self.task.budget.max_bytes
-        if search.known > MOST_STATES or (most is not None and resident_bytes() > most // MEMORY_SHARE):
+        if search.known > tuning.rival_states or (most is not None and resident_bytes() > most // MEMORY_SHARE):
             return Stop.MEMORY
         return self.task.after_level(search) or (Stop.PAUSE if done > self._allowed else None)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from streamproof.language.lower.sources import caller, codes, parameters, parsed
 from streamproof.language.lower.terms import article
 from streamproof.system.expr import Var, variables
 from streamproof.system.formula import atoms
-from streamproof.system.model import System
+from streamproof.system.model import Kind, Property, System
 from streamproof.system.sorts import Sort, cardinality_up_to
 from streamproof.system.verdict import Measure
 from streamproof.transform.unbounded import (
@@ -148,14 +149,49 @@ def measures_of(model: Model, outside: Iterable[Callable[..., Any]] = ()) -> tup
     A quantity that is None in every state is omitted. The quantities of the parts of a composite are not included.
     """
     found = _named(type(model), outside)
-    if not found:
-        return ()
+    return _measured(model, None, found) if found else ()
+
+
+def _measured(
+    model: Model, free: frozenset[str] | None, found: Mapping[str, Callable[..., Any]]
+) -> tuple[Measure, ...]:
+    """These quantities of a model whose parameters `free` are symbolic."""
     with deep():
-        reader = _reader(model, True, None, {})
+        reader = _reader(model, True, free, {})
         properties = (reader if isinstance(reader, Reader) else reader.outermost()).properties
         unchanged = MutationGuard(model, found.values())
         read = (properties.measure(name, function, unchanged) for name, function in found.items())
         return tuple(measure for measure in read if measure is not None)
+
+
+CONDITION = "condition"
+"""The name of a condition in a text, and the file of messages about it."""
+
+
+def condition_of(model: Model, text: str) -> Property:
+    """A condition on states in a text, in the language of a model over `self` and `s`, as a reachability property.
+
+    Its names are those of the model's module, without modules and names with two underscores. Raises `ModelError` for a text
+    that is no such condition.
+    """
+    file = f"<{CONDITION}>"
+    if "__" in text:
+        raise ModelError("names with two underscores are not for conditions", remedy="write one over the state")
+    try:
+        body = ast.parse(text.strip(), file, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        why = getattr(error, "msg", None) or "too deep"
+        raise ModelError(f"not a condition: {why}", remedy="write one over the state, such as s.n == 3") from None
+    source = f"def {CONDITION}(self, s):\n    return {ast.unparse(body)}\n"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    own = vars(sys.modules.get(type(model).__module__, types))
+    space = {name: value for name, value in own.items() if not isinstance(value, types.ModuleType)}
+    exec(compile(source, file, "exec"), space)
+    with deep():
+        reader = _reader(model, True, None, {})
+        properties = (reader if isinstance(reader, Reader) else reader.outermost()).properties
+        expr, parts, checks = properties.predicate(space[CONDITION], 1)
+    return Property(CONDITION, Kind.REACHABLE, expr, parts, checks)
 
 
 def _named(cls: type[Model], outside: Iterable[Callable[..., Any]] = ()) -> Mapping[str, Callable[..., Any]]:
@@ -201,14 +237,18 @@ class Spec:
     """Designs to compare, and claims about them: `streamproof compare`."""
     inputs: Mapping[str, Callable[[str], Mapping[str, Any]]] = field(default_factory=dict)
     """Further options of the command line by name: each gives parameters for a text, such as the path of a file."""
-    questions: Mapping[str, Callable[[Any, str], Iterable[str]]] = field(default_factory=dict)
-    """Further options of ``streamproof check`` by name: each answers a text about an instance of the model, in lines."""
+    questions: Mapping[str, Callable[[Any, str, Mapping[str, str]], Iterable[str]]] = field(default_factory=dict)
+    """Further options of ``streamproof check`` by name: each answers a text about an instance of the model, in lines, from
+    the text and those of the options of `inputs`. Nothing is searched then."""
     facts: Callable[[Any], Iterable[str]] | None = None
     """What ``streamproof check`` prints about an instance of the model before its search, in lines."""
     cautions: Callable[[Any], Iterable[str]] | None = None
     """What every verb warns of about an instance of the model, in lines."""
     beside: Callable[[Any], Iterable[str]] | None = None
-    """The variants that are judged beside an instance of the model itself, because they describe what runs."""
+    """The variants whose deadlocks (without them, all properties) are judged beside an instance of the model itself, because
+    they describe what runs."""
+    decided: Callable[[Any], Iterable[tuple[str, bool, str]]] | None = None
+    """Deadlock verdicts that an instance alone decides, without a search: a name, whether it holds, and the reason."""
     infeasible: Callable[[Any, bool], str | None] | None = None
     """Why the rules of an instance, or (True) a search of all its states, would be too large; None: they may be possible."""
     loc: Loc | None = field(default=None, compare=False, repr=False)
@@ -239,6 +279,10 @@ class Spec:
     def measured(self, variant: str | None = None, **parameters: Any) -> tuple[Measure, ...]:
         """The quantities of the model as expressions over the variables of its system; raises as `system`."""
         return measures_of(self._built(variant, parameters), self.measures)
+
+    def condition(self, text: str, variant: str | None = None, **parameters: Any) -> Property:
+        """A condition on the states of the model in a text; see `condition_of`. Raises as `system`."""
+        return condition_of(self._built(variant, parameters), text)
 
     def _built(self, variant: str | None, parameters: Mapping[str, Any]) -> Model:
         """The instance of the model or a variant, at the parameters that refute the variant unless others are given."""
@@ -272,6 +316,21 @@ class Spec:
             temporal=temporal,
             carries=self.carries,
         )
+
+    def quantity(self, name: str, free: Sequence[str], variant: str | None = None, **parameters: Any) -> Measure | None:
+        """The quantity called `name` for every value of the parameters `free`; None if there is none of this name. Raises as
+        `parametric`."""
+        from streamproof.language.free.parametric import quantity
+
+        function = _named(self.model.variants.get(variant or "", self.model), self.measures).get(name)
+        if function is None:
+            return None
+
+        def read(model: Model, symbolic: frozenset[str]) -> Measure | None:
+            return next(iter(_measured(model, symbolic or None, {name: function})), None)
+
+        own = {n: v for n, v in self.variant_parameters.get(variant or "", {}).items() if n not in free}
+        return quantity(read, self.model, free, variant, {**own, **parameters})
 
     def is_endless(self, variant: str | None = None, **parameters: Any) -> bool:
         """Whether the model declares unbounded integers, so that nothing searches it; raises as `system`."""

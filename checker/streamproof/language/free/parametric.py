@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -33,6 +33,7 @@ from streamproof.system.sorts import (
     contains,
     values,
 )
+from streamproof.system.verdict import Measure
 from streamproof.transform.unbounded import Free, Parametric, forall
 
 Compile: TypeAlias = Callable[..., tuple[System, Mapping[str, Decl]]]
@@ -56,13 +57,9 @@ def compile_parametric(
     or also has a value in `parameters`, and `ModelError`.
     """
     own = cls.variants.get(variant or "", cls)
-    chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
-    amounts = {f.name: SymbolicInt(b.var(f.name, f.sort)) for f in chosen}
-    if amounts:
-        expect_ordinary(own)
-    with watching(Model, frozenset(amounts), evaluate) if amounts else nullcontext():
-        model = cls.build(variant, **parameters, **amounts)
-        system, declarations = compiled(model, frozenset(amounts), properties, temporal=temporal, carries=carries)
+    with _built(cls, free, variant, parameters) as (model, chosen):
+        amounts = frozenset(f.name for f in chosen)
+        system, declarations = compiled(model, amounts, properties, temporal=temporal, carries=carries)
         numbers = count(1)
         initial = [system.initially]
         for name, decl in declarations.items():
@@ -73,10 +70,36 @@ def compile_parametric(
             system,
             variables=tuple(replace(v, initial=()) for v in system.variables),
             initially=b.TRUE,
-            parameters={**fixed, **dict.fromkeys(amounts, "any")},
+            parameters={**fixed, **{f.name: "any" for f in chosen}},
         )
         firsts = {n: len(d.first[0].value) for n, d in declarations.items() if isinstance(d.first[0], UniformArray)}
         return Parametric(without_starts, chosen, b.and_(initial), fixed, firsts)
+
+
+@contextmanager
+def _built(
+    cls: type[Model], free: Sequence[str], variant: str | None, parameters: Mapping[str, Any]
+) -> Iterator[tuple[Model, tuple[Free, ...]]]:
+    """An instance of the model whose parameters `free` are symbolic, while it is read."""
+    own = cls.variants.get(variant or "", cls)
+    chosen = tuple(_free(own, name, parameters) for name in dict.fromkeys(free))
+    amounts = {f.name: SymbolicInt(b.var(f.name, f.sort)) for f in chosen}
+    if amounts:
+        expect_ordinary(own)
+    with watching(Model, frozenset(amounts), evaluate) if amounts else nullcontext():
+        yield cls.build(variant, **parameters, **amounts), chosen
+
+
+def quantity(
+    read: Callable[[Model, frozenset[str]], Measure | None],
+    cls: type[Model],
+    free: Sequence[str],
+    variant: str | None,
+    parameters: Mapping[str, Any],
+) -> Measure | None:
+    """A quantity for every value of the parameters `free`; raises as `compile_parametric`."""
+    with _built(cls, free, variant, parameters) as (model, chosen):
+        return read(model, frozenset(f.name for f in chosen))
 
 
 def _free(cls: type[Model], name: str, parameters: Mapping[str, Any]) -> Free:

@@ -139,11 +139,18 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
     return together(name, parts, said, text(node), where(frame, node))
 
 
-def indices(ev: Evaluator, node: ast.GeneratorExp, frame: Frame) -> Over | None:
+def indices(ev: Evaluator, node: ast.GeneratorExp | ast.ListComp, frame: Frame) -> Over | None:
     """The range of a generator's first loop, if it iterates over an unbounded index range or the elements at such indices."""
     if not ev.context.free:
         return None
     return everywhere(ev.context, ev.value(node.generators[0].iter, frame), where(frame, node))
+
+
+def each_index(
+    ev: Evaluator, node: ast.ListComp, over: Over, frame: Frame, judge: Callable[[ast.expr | None, Frame], Expr]
+) -> tuple[Expr, Expr]:
+    """The bound variable of a comprehension with one loop and no condition, and the value of `judge` for an element."""
+    return _over(ev, ast.copy_location(ast.GeneratorExp(node.elt, node.generators), node), over, frame, judge, b.TRUE)
 
 
 def _over(
@@ -180,21 +187,31 @@ def _over(
 
 
 def _every(ev: Evaluator, node: ast.GeneratorExp, over: Over, frame: Frame, name: str) -> Term:
-    """``all`` or ``any`` over an unbounded index range."""
+    """``all`` or ``any`` over an unbounded index range.
+
+    A temporal formula keeps the index as a variable that is neither of the state nor a parameter: such a formula is true
+    if it is for every value of these variables."""
     loc = where(frame, node)
+    said: list[Formula] = []
 
     def judge(further: ast.expr | None, inner: Frame) -> Expr:
         value = ev.value(node.elt, inner) if further is None else None
         if isinstance(further, ast.GeneratorExp):
             value = quantified(ev, further, inner, name)
         if is_formula(value):
-            raise ModelError(
-                "temporal formulas over any number of indices", loc=loc, remedy="give the parameter a value"
-            )
+            if name != "all" or node.generators[0].ifs:
+                raise ModelError(
+                    "temporal formulas over any number of indices",
+                    loc=loc,
+                    remedy="write all(...) without a condition on the index, or give the parameter a value",
+                )
+            said.append(formula(ev.context, value, text(node.elt), loc))
+            return b.TRUE
         return truth(ev.context, value, name, loc)
 
     if name == "all":
-        return simple(forall(*_over(ev, node, over, frame, judge, b.TRUE), loc))
+        every = forall(*_over(ev, node, over, frame, judge, b.TRUE), loc)
+        return said[0] if said else simple(every)
     return simple(exists(*_over(ev, node, over, frame, judge, b.FALSE), loc))
 
 

@@ -142,7 +142,8 @@ def any_number(sort: Sort, loc: Loc) -> ModelError:
     return ModelError(
         f"a loop over {sort}, which has any number of elements",
         loc=loc,
-        remedy="use all(...), any(...) or sum(...) over it; an action changes an array at its own parameters only",
+        remedy="use all(...), any(...) or sum(...) over it; an action changes an array at its own parameters, or writes all "
+        "of it: s.x = [... for i in range(n)]",
     )
 
 

@@ -298,7 +298,7 @@ class PropertyReader:
     def measure(self, name: str, function: Callable[..., Any], unchanged: MutationGuard) -> Measure | None:
         """A quantity; None if it is None in every state. `unchanged` guards what ordinary Python code could mutate."""
         _expect_parameters(function, name, "a number for every state", "(self, s)")
-        context = self._context(name)
+        context = self._context(name, free=self.free, rules=self.rules)
         value, loc = Lowering(context).returned(function, [self.model, StateRef(names=self.names)])
         if context.outside.impure:
             unchanged.check(function)

@@ -244,6 +244,17 @@ def replace_whole(context: Context, ref: Ref, value: Term, loc: Loc, text: str) 
     """Assigns to a place, written as `text`; existing references to its container keep the old one."""
     before = context.state[ref.root]
     write(context, ref, value, loc, text)
+    _replaced_by(context, ref, text, before)
+
+
+def replace_with(context: Context, ref: Ref, term: Expr, loc: Loc, text: str) -> None:
+    """As `replace_whole`, with a term of the place's sort."""
+    before = context.state[ref.root]
+    store(context, ref, term, loc)
+    _replaced_by(context, ref, text, before)
+
+
+def _replaced_by(context: Context, ref: Ref, text: str, before: Expr) -> None:
     if not by_value(ref.sort):
         context.replace(ref, text, before)
 

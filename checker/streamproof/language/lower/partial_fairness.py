@@ -20,6 +20,7 @@ from streamproof.language.lower.lowering import PropertyReader, expect_total
 from streamproof.language.lower.lowering_context import OutsideCalls, Pick
 from streamproof.language.lower.sources import (
     bindings,
+    calls,
     decoration,
     definition,
     local_names,
@@ -162,8 +163,8 @@ class FairSteps:
 
 def labels(function: types.FunctionType) -> Iterator[str]:
     """The labels of branches in the source of a rule, those included that no reading of it reaches."""
-    for node in ast.walk(definition(function)):
-        if isinstance(node, ast.Call) and static_value(node.func, function) is choose:
+    for node in calls(function):
+        if node.keywords and static_value(node.func, function) is choose:
             yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
 
 
@@ -178,8 +179,8 @@ def inherited_rules(rule: types.FunctionType, name: str, owners: Sequence[type])
             continue
         found.append(current)
         home = next((at for at, owner in enumerate(owners) if vars(owner).get(name) is current), len(owners))
-        for node in ast.walk(definition(current)):
-            called = node.func if isinstance(node, ast.Call) else None
+        for node in calls(current):
+            called = node.func
             if not isinstance(called, ast.Attribute) or called.attr != name:
                 continue
             if isinstance(called.value, ast.Call) and static_value(called.value.func, current) is super:

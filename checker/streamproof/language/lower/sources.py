@@ -175,7 +175,7 @@ def signature(plain: types.FunctionType) -> inspect.Signature:
 @lru_cache(maxsize=1024)
 def outer_declaration(plain: types.FunctionType) -> ast.Global | ast.Nonlocal | None:
     """A declaration by which assignments change what is outside of a function, on whatever path it stands."""
-    return next((n for n in ast.walk(definition(plain)) if isinstance(n, ast.Global | ast.Nonlocal)), None)
+    return next((n for n in _statements(definition(plain)) if isinstance(n, ast.Global | ast.Nonlocal)), None)
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -283,6 +283,12 @@ def mangled(name: str, function: Any) -> str:
     return f"_{private}{name}" if private else name
 
 
+@lru_cache(maxsize=1024)
+def calls(function: types.FunctionType) -> tuple[ast.Call, ...]:
+    """The calls in the source of a function, breadth first."""
+    return tuple(node for node in ast.walk(definition(function)) if isinstance(node, ast.Call))
+
+
 def own_statements(node: ast.AST) -> Iterator[ast.AST]:
     """The statements of a function, without those of functions and classes inside."""
     for inner in (one for part in _BLOCKS for one in getattr(node, part, ())):
@@ -291,17 +297,24 @@ def own_statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from own_statements(inner)
 
 
+@lru_cache(maxsize=1024)
+def _names_bound(function: types.FunctionType) -> frozenset[str]:
+    """The local names of a function, of functions inside, and of comprehensions."""
+    found: set[str] = set()
+    for node in ast.walk(definition(function)):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            found |= local_names(node)
+        elif isinstance(node, ast.comprehension):
+            found |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    return frozenset(found)
+
+
 def static_value(node: ast.expr, function: types.FunctionType) -> Any:
     """The value of a name, or of an attribute of a module, in the source of a function, whatever its variables are; None
     if it depends on them."""
     match node:
         case ast.Name(id=name):
-            tree = definition(function)
-            inner = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda))
-            loops = (n.target for n in ast.walk(tree) if isinstance(n, ast.comprehension))
-            if any(name in local_names(n) for n in inner) or any(
-                name == n.id for t in loops for n in ast.walk(t) if isinstance(n, ast.Name)
-            ):
+            if name in _names_bound(function):
                 return None
             cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
             with suppress(ValueError):  # an empty cell

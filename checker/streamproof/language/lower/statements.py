@@ -14,11 +14,12 @@ from streamproof.base.errors import Loc, ModelError
 from streamproof.language.declare.primitives import require
 from streamproof.language.lower import lvalues, operators
 from streamproof.language.lower.access import assigned_variable, mutation
-from streamproof.language.lower.comprehensions import bind, each_round, indices, unpacked
+from streamproof.language.lower.comprehensions import bind, each_index, each_round, indices, unpacked
 from streamproof.language.lower.elements import Loop, elements, in_sequence, refuse_used_up
 from streamproof.language.lower.expressions import dict_key
 from streamproof.language.lower.functions import call, means
 from streamproof.language.lower.inlining import closure
+from streamproof.language.lower.lift import widened
 from streamproof.language.lower.lowering_context import UNROLL_LIMIT, Evaluator, Frame, Halt, boolean, where
 from streamproof.language.lower.sequences import listed
 from streamproof.language.lower.sources import mangled, text
@@ -38,7 +39,8 @@ from streamproof.language.lower.terms import (
 )
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import ArraySort, RecordSort, SetSort, UnionSort
+from streamproof.system.sorts import ArraySort, RecordSort, SetSort, Sort, UnionSort
+from streamproof.transform.unbounded import any_length, tabulated
 
 Part = tuple[Expr, str, ast.expr]
 
@@ -136,10 +138,55 @@ def expression_statement(ev: Evaluator, node: ast.Expr, frame: Frame) -> None:
 
 def assignment(ev: Evaluator, node: ast.Assign, frame: Frame) -> None:
     """``a = b = value``."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript() as place], value=ast.ListComp() as made):
+            if _tabulated(ev, place, made, frame):
+                return
     term = _assigned(ev, node.value, frame, node.targets[0])
     with ev.context.assignment():
         for target in node.targets:
             _assign(ev, target, term, frame)
+
+
+def _tabulated(ev: Evaluator, target: ast.Attribute | ast.Subscript, made: ast.ListComp, frame: Frame) -> bool:
+    """Whether ``s.array = [value for ...]`` writes an array of unbounded length, element by element, and was done."""
+    if indices(ev, made, frame) is None:
+        return False
+    place = _target(ev, target, frame)
+    if not isinstance(place, Ref):
+        return False
+    name, loc = text(target), where(frame, target)
+    table = _table(ev, made, place.sort, name, loc, frame)
+    if table is None:
+        return False
+    with ev.context.assignment():
+        lvalues.replace_with(ev.context, place, table, loc, name)
+    return True
+
+
+def _table(ev: Evaluator, made: ast.ListComp, sort: Sort, name: str, loc: Loc, frame: Frame) -> Expr | None:
+    """The array of unbounded length that a comprehension writes to a place of `sort`; None if it is another value."""
+    over = indices(ev, made, frame)
+    if over is None or len(made.generators) > 1 or made.generators[0].ifs:
+        return None
+    if not any_length(sort) or sort.index != over.sort:
+        return None
+
+    def judge(_: ast.expr | None, inner: Frame) -> Expr:
+        if isinstance(made.elt, ast.ListComp):
+            row = _table(ev, made.elt, sort.element, name, loc, inner)
+            if row is not None:
+                return row
+        value = ev.value(made.elt, inner)
+        term = lvalues.convert(ev.context, value, sort.element, loc, f"an element of the new {name}")
+        outside = b.not_(b.in_domain(term, sort.element))
+        ev.context.check(
+            outside, f"an element of {name} leaves {sort.element}", loc, (f"element of the new {name}", term)
+        )
+        return widened(term, sort.element)
+
+    bound, body = each_index(ev, made, over, frame, judge)
+    return tabulated(sort, bound, body, loc)
 
 
 def annotated_assignment(ev: Evaluator, node: ast.AnnAssign, frame: Frame) -> None:

@@ -147,6 +147,7 @@ class Native:
     ) -> None:
         """`properties` are stated outside the model, `carries` those of its parts, as in a `Spec`."""
         self.model = model
+        self._compiled: System | None = None
         self.whole = instantiate(model)
         machines = list(_machines(self.whole))
         self._marked = {m.path: marked(type(m.model)) for m in machines}
@@ -230,6 +231,19 @@ class Native:
         before = self.values(state)
         after = self._together(before, moves, picks) if self.inside(before) else None
         return None if after is None else self._cut(before, after)
+
+    def enabled(self, state: Values | Mapping[str, Any]) -> tuple[Instance, ...]:
+        """The actions that are possible in a state, each with its arguments and picks, as the functions themselves say.
+
+        Their number and order are those of the model's system; `take` and, by name, `step` take them. Raises
+        `EvaluationError` where the checker would report one.
+        """
+        if self._compiled is None:
+            from streamproof.language.declare.spec import compile_model
+
+            self._compiled = compile_model(self.model, without_properties=True)
+        system, before = self._compiled, self.values(state)
+        return tuple(i for i in system.instances if self.take(before, i, system) is not None)
 
     def picks(self, state: Values, instance: Instance, system: System) -> list[Any] | None:
         """The picks of an instance that its actions reach in `state`, in the form that `step` requires.

@@ -1,0 +1,260 @@
+"""Connections to adapters: a process that is written to and read from with a time limit, or an object of this process."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import select
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from streamproof.base.errors import UsageError, text_of
+from streamproof.base.records import dataclass
+from streamproof.driving.adapter import Adapter, plain
+from streamproof.driving.messages import AdapterFailure, Message, garbage, parsed, understood
+from streamproof.user_code import import_file, import_module
+
+ANSWER_SECONDS = 10.0
+"""Default time limit of one answer."""
+START_SECONDS = 60.0
+"""Least time limit of the first answer, for which an adapter has to start."""
+LONGEST = 16 << 20
+"""Largest number of bytes of a line of an adapter."""
+KEPT = 4096
+"""Number of bytes kept of what an adapter writes to standard error."""
+LINES_SHOWN = 8
+GRACE = 1.0
+"""Seconds for an adapter to end after `quit`, before it is killed."""
+MOST_KNOWN, LONGEST_KNOWN = 20_000, 4096
+"""Largest number of answers of an object that are remembered, and of bytes of one."""
+MOST_EVENTS = 100_000
+"""Largest number of events before one answer."""
+
+
+class Connection(Protocol):
+    """An adapter that answers calls."""
+
+    def call(self, call: Mapping[str, Any]) -> tuple[list[Message], Message]:
+        """The events that the adapter wrote since the last answer, and the answer. Raises `AdapterFailure`."""
+
+    def close(self) -> None:
+        """Ends the adapter."""
+
+
+class ProcessConnection:
+    """An adapter in a process of its own, which ends with its children when the connection is closed."""
+
+    def __init__(self, command: str, seconds: float = ANSWER_SECONDS) -> None:
+        self.command, self.seconds = command, seconds
+        self._number, self._rest, self._said = 0, bytearray(), b""
+        try:
+            words = shlex.split(command)
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            self._process = subprocess.Popen(words, start_new_session=True, bufsize=0, **pipes)  # type: ignore[call-overload]
+        except (OSError, ValueError, IndexError) as error:
+            why = getattr(error, "strerror", None) or text_of(error) or "it is empty"
+            raise AdapterFailure("start", f"the adapter {command!r} cannot be started: {why}") from None
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            os.set_blocking(stream.fileno(), False)
+        self._in, self._out, self._err = (
+            self._process.stdin.fileno(), self._process.stdout.fileno(), self._process.stderr.fileno()
+        )  # fmt: skip
+        self._poll = select.poll()
+        for handle in (self._out, self._err):
+            self._poll.register(handle, select.POLLIN)
+
+    def call(self, call: Mapping[str, Any]) -> tuple[list[Message], Message]:
+        """As `Connection`."""
+        self._number += 1
+        what = _shown(call)
+        end = time.monotonic() + (self.seconds if self._number > 1 else max(self.seconds, START_SECONDS))
+        self._write(json.dumps({"id": self._number, **call}).encode() + b"\n", end, what)
+        events: list[Message] = []
+        while True:
+            number, message = parsed(self._line(end, what))
+            if number is None:
+                events.append(message)
+                if len(events) > MOST_EVENTS:
+                    raise AdapterFailure("garbage", f"the adapter wrote more than {MOST_EVENTS:,} events and no answer")
+            elif number != self._number:
+                text = json.dumps({"id": number, **message.fields})
+                raise garbage(text, f"answers the call {number}, and the call is {self._number}")
+            else:
+                return events, message
+
+    def close(self) -> None:
+        """Ends the adapter: by `quit`, and by a signal if it does not end."""
+        process = self._process
+        with suppress(OSError):
+            os.write(self._in, json.dumps({"id": self._number + 1, "call": "quit"}).encode() + b"\n")
+        process.stdin.close()
+        end = time.monotonic() + GRACE
+        while process.poll() is None and time.monotonic() < end:
+            self._listen(0.02)
+        self._kill()
+        process.stdout.close()
+        process.stderr.close()
+
+    def _kill(self) -> None:
+        with suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _write(self, data: bytes, end: float, what: str) -> None:
+        while data:
+            try:
+                data = data[os.write(self._in, data) :]
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise self._hang(what) from None
+                self._listen(0.01)
+            except OSError:
+                raise self._ended(what) from None
+
+    def _line(self, end: float, what: str) -> bytes:
+        """The next line. What comes late is read until the time is over."""
+        at = 0
+        while True:
+            found = self._rest.find(b"\n", at)
+            if found >= 0:
+                line = bytes(self._rest[:found])
+                del self._rest[: found + 1]
+                return line
+            at = len(self._rest)
+            if at > LONGEST:
+                raise AdapterFailure("garbage", f"a line of the adapter has more than {LONGEST:,} bytes")
+            left = end - time.monotonic()
+            if left <= 0:
+                raise self._hang(what)
+            if not self._listen(left):
+                if self._rest:
+                    raise garbage(bytes(self._rest), "has no end")
+                raise self._ended(what)
+
+    def _listen(self, seconds: float) -> bool:
+        """Reads what there is, after at most `seconds`; False if the standard output is closed."""
+        open_ = True
+        for handle, _ in self._poll.poll(seconds * 1000):
+            try:
+                data = os.read(handle, 1 << 16)
+            except BlockingIOError:
+                continue
+            if not data:
+                self._poll.unregister(handle)
+                open_ = open_ and handle != self._out
+            elif handle == self._out:
+                self._rest += data
+            else:
+                self._said = (self._said + data)[-KEPT:]
+        return open_
+
+    def _ended(self, what: str) -> AdapterFailure:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self._listen(0)
+        code = self._process.returncode
+        how = "closed its standard output" if code is None else f"ended with exit code {code}"
+        if code is not None and code < 0:
+            how = f"was ended by the signal {signal.Signals(-code).name}"
+        return AdapterFailure("crash", f"the adapter {how} during {what}", self.said())
+
+    def _hang(self, what: str) -> AdapterFailure:
+        remedy = "\n  ".join(filter(None, ("raise --answer-seconds if it needs more time", self.said())))
+        return AdapterFailure("hang", f"the adapter did not answer {what} in {self.seconds:g} s", remedy)
+
+    def said(self) -> str:
+        """The last lines of its standard error."""
+        lines = self._said.decode(errors="replace").splitlines()[-LINES_SHOWN:]
+        return "\n  ".join(["its last lines on standard error:", *(f"  {line}" for line in lines)] if lines else [])
+
+
+class ObjectConnection:
+    """An adapter in this process."""
+
+    equal_answers_are_one = True
+    """Equal answers are the same `Message`, so that what was concluded from one holds of it again."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self._known: dict[bytes, Message] = {}
+        """Messages by the content of the answers, which is known of values of Python's own types."""
+
+    def call(self, call: Mapping[str, Any]) -> tuple[list[Message], Message]:
+        """As `Connection`; there is no time limit, except that of the program."""
+        answer: Any = self.adapter.answer(call)
+        events = self.adapter.taken()
+        try:
+            content = marshal.dumps(answer, 2)
+        except ValueError:
+            content = b""
+        answered = self._known.get(content) or self._understood(answer, content)
+        return ([understood(plain(event))[1] for event in events] if events else []), answered
+
+    def _understood(self, answer: Mapping[str, Any], content: bytes) -> Message:
+        found = understood({"id": 1, **plain(answer)})[1]
+        if 0 < len(content) <= LONGEST_KNOWN:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[content] = found
+        return found
+
+    def close(self) -> None:
+        """Ends the implementation."""
+        self.adapter.close()
+
+
+def _shown(call: Mapping[str, Any]) -> str:
+    if call["call"] != "do":
+        return str(call["call"])
+    args = ", ".join(f"{name}={value}" for name, value in call["args"].items())
+    return f"do {call['action']}({args})"
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSource:
+    """Where an adapter comes from: a command line, or a function that makes an `Adapter`. `text` names it."""
+
+    text: str
+    connect: Callable[[], Connection]
+
+
+def adapter_source(text: str, seconds: float = ANSWER_SECONDS) -> AdapterSource:
+    """The adapter named by ``module:Class``, ``file.py:Class``, or a command line. Raises `UsageError`."""
+    place, colon, name = text.rpartition(":")
+    if not colon or not name.isidentifier() or any(c.isspace() for c in place):
+        return AdapterSource(text, lambda: ProcessConnection(text, seconds))
+    from pathlib import Path
+
+    module = import_file(Path(place)) if place.endswith(".py") else import_module(place)
+    cls = getattr(module, name, None)
+    if cls is None:
+        raise UsageError(f"{place} has no {name}", remedy="name the class of the adapter, or a command line")
+    return of_class(cls, text)
+
+
+def of_class(cls: Callable[[], Any], text: str = "") -> AdapterSource:
+    """The adapter of a class, or of a function that makes one. Raises `UsageError` if it makes something else."""
+
+    def connect() -> Connection:
+        try:
+            made = cls()
+        except TypeError as error:
+            remedy = "give a class whose constructor needs no arguments"
+            raise UsageError(f"no adapter can be made of {text or cls!r}: {error}", remedy=remedy) from None
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise AdapterFailure("start", f"the adapter {text or cls!r} cannot be made: {why}") from error
+        if not callable(getattr(made, "answer", None)):
+            raise UsageError(
+                f"{text or cls!r} makes a {type(made).__name__}, not an adapter",
+                remedy="derive it from streamproof.driving.Adapter",
+            )
+        return ObjectConnection(made)
+
+    return AdapterSource(text or getattr(cls, "__name__", repr(cls)), connect)
