@@ -8,6 +8,7 @@ class Lease(Model):
 
     clients: int = 2
     tokens: int = 3
+    instance_bounds = ("tokens",)  # limits this instance, not the protocol
 
     def state(self):
         """Who has the lease, who believes so, and what the storage has."""
