@@ -30,8 +30,8 @@ hypothesis.settings.register_profile(
     "streamproof", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True
 )
 hypothesis.settings.load_profile("streamproof")
-MADE = 40
-"""The most modules that tests have written and that are kept for the next test."""
+MADE = 150
+"""New modules after which those that tests have written are forgotten."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -43,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(3600))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: garbage is looked for in what is made after them."""
+    gc.collect()
+    gc.freeze()
 
 
 INTERPRETED = (
@@ -87,19 +93,27 @@ def _bundled_models_are_compiled_once() -> Iterator[None]:
         yield
 
 
+_counted = [0]
+"""Number of modules when those that tests have written were last looked for."""
+
+
 @pytest.fixture(autouse=True)
 def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Now and then, models that tests wrote and what is known of them: a heap of millions makes every later test slow."""
     yield
+    if len(sys.modules) <= _counted[0] + MADE:
+        return
     place = str(tmp_path_factory.getbasetemp())
     made = [name for name, m in sys.modules.items() if (getattr(m, "__file__", None) or "").startswith(place)]
-    if len(made) > MADE:
-        for name in made:
-            del sys.modules[name]
-        for found in gc.get_objects():
-            if type(found) is functools._lru_cache_wrapper and found.__module__.startswith("streamproof."):
-                found.cache_clear()
+    for name in made:
+        del sys.modules[name]
+    if made:
+        for name in [name for name in sys.modules if name.startswith("streamproof.")]:
+            for found in vars(sys.modules[name]).values():
+                if type(found) is functools._lru_cache_wrapper:
+                    found.cache_clear()
         gc.collect()
+    _counted[0] = len(sys.modules)
 
 
 @pytest.fixture(scope="module", autouse=True)

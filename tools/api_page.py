@@ -22,7 +22,7 @@ from streamproof.exchange.drawings.dot import MAX_STATES
 from streamproof.exchange.smt.smtlib import DEPTH
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
-FUNCTIONS = ("check", "prove", "prove_any", "prove_rank", "simulate", "validate", "replay", "export")
+FUNCTIONS = ("check", "prove", "prove_any", "prove_rank", "simulate", "validate", "incident", "replay", "export")
 OPTIONS = ("SearchOptions", "ValidationOptions")
 HEAD = """# Python API
 

@@ -17,8 +17,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tools")]
 
+from batch_jobs import is_prefix, unending  # noqa: E402
+from offloading_jobs import offloaded  # noqa: E402
 from page_section import write_section  # noqa: E402
-from runtime_mix import crashing, job_of, rejections, slow_slots, wrong  # noqa: E402
+from runtime_mix import JOBS, crashing, job_of, looping, rejections, slow_slots, wrong  # noqa: E402
+from session_jobs import is_right  # noqa: E402
+from session_jobs import ran as session_of  # noqa: E402
+from spanning_jobs import KINDS, spanned  # noqa: E402
+from streamproof_runtime.durations import MILLISECOND  # noqa: E402
 from streamproof_runtime.simulator.simulation import Outcome, Simulation  # noqa: E402
 from streamproof_runtime.variants import baton_variants, slot_variants  # noqa: E402
 from streamproof_runtime.variants.all_variants import FAMILIES, simulated  # noqa: E402
@@ -55,15 +61,73 @@ def slots(variant: str, number: int) -> tuple[Outcome, str]:
     return mixed("word_count", "cached", faults_given=slow_slots(number))(variant, number)
 
 
+def budgeted(variant: str, number: int) -> tuple[Outcome, str]:
+    """Runs of random jobs that survive one failure of each operator; that a job is given up is not wrong."""
+    job, check = job_of("batch", number)
+    job.max_failures_per_task = 1
+    outcome = Simulation(job, seed=number, level="heavy", **simulated(variant)).run(LIMIT)
+    return outcome, "" if "budget" in outcome.reason else wrong(outcome, check)
+
+
+def endless(variant: str, number: int) -> tuple[Outcome, str]:
+    """Runs of a job without end that is stopped."""
+    stop = (1 + number % 9) * MILLISECOND // 6
+    outcome = Simulation(unending(), seed=number, level="heavy", stop_after=stop, **simulated(variant)).run(LIMIT)
+    return outcome, wrong(outcome, is_prefix)
+
+
+def special(variant: str, number: int) -> tuple[Outcome, str]:
+    """Runs of a job of which an operator needs a slot of one TaskExecutor."""
+    job, check = job_of("narrow", number)
+    job.operators["both"].slot_sharing_group = "special"
+    job.resources["special"] = {"gpu": 1}
+    profiles = {"tm-2": {"gpu": 1}}
+    outcome = Simulation(job, seed=number, level="heavy", executors=4, resources=profiles, **simulated(variant)).run(
+        LIMIT
+    )
+    return outcome, wrong(outcome, check)
+
+
+def in_session(variant: str, number: int) -> tuple[Outcome, str]:
+    """Runs of a session; that what a job has promoted is lost is not wrong."""
+    outcome = session_of(number, "severe", variant)
+    return outcome, "" if is_right(outcome) else outcome.reason
+
+
+def spans(variant: str, number: int) -> tuple[Outcome, str]:
+    """Runs with records that span buffers and with checkpoints, of unaligned barriers if the variant is of these."""
+    return spanned(number, variant, **KINDS["unaligned" if variant == "cut-forgotten" else "aligned"])
+
+
+def pools(variant: str, number: int) -> tuple[Outcome, str]:
+    """Runs with small pools at senders."""
+    return spanned(number, variant, **{**KINDS["pools"], "sender_buffers": 3})
+
+
+def blobs(variant: str, number: int) -> tuple[Outcome, str]:
+    """Runs of jobs whose descriptors are blobs, of which a TaskExecutor keeps one."""
+    return offloaded(JOBS.index(("sales", "cached")[number % 2]) + number * len(JOBS), variant, cached_blobs=1)
+
+
 RUNS: dict[str, tuple[Run, tuple[str, ...]]] = {
     "baton": (mixed("walk"), ("baton",)),
     "flush rules": (mixed("walk", timeout=0.05), ("baton", "credit")),
     "credit": (mixed("shortest_paths"), ("credit",)),
+    "pools of senders": (pools, ("buffer_shares",)),
+    "records that span buffers": (spans, ("record_spans", "checkpoints", "loop_checkpoint_counts")),
     "loops": (mixed("doubling"), ("cyclic",)),
     "regions and failover": (mixed("sales"), ("failover", "regions")),
+    "failure budgets": (budgeted, ("failover",)),
+    "regions of subtasks": (mixed("subtasks"), ("failover", "regions")),
     "partitions": (mixed("sales", "cached", level="severe"), ("partition_lifecycle",)),
+    "cluster partitions": (in_session, ("partition_lifecycle",)),
     "checkpoints": (lambda variant, number: crashing(number, variant), ("checkpoints",)),
+    "unaligned checkpoints": (lambda variant, number: crashing(number, variant, unaligned=True), ("checkpoints",)),
+    "loop checkpoints": (lambda variant, number: looping(number, variant), ("checkpoints", "loop_checkpoint_counts")),
     "slots": (slots, ("slot_pool",)),
+    "resource profiles": (special, ("slot_pool",)),
+    "unbounded sources": (endless, ("baton",)),
+    "offloaded descriptors": (blobs, ("task_descriptors",)),
 }
 """By what a variant is of: its runs, and the machines that judge each; the first one caught is judged by all."""
 

@@ -3,6 +3,10 @@
     python tools/log_families.py LOG_CALLS.tsv     class, method, level and message of each call, separated by tabs (also .xz)
     python tools/log_families.py FLINK.jar         the text constants of the classes of a jar (flink-dist, flink-runtime)
     ... --version 1.17                             the version, if the name of the file does not have it
+    python tools/log_families.py A.jar B.jar ...   a table of the classes that log each family, a column for each version
+
+`tests/data/flink/log_families.tsv` is that table of 1.13.6, 1.16.3, 1.18.1, 1.20.3, 2.1.1 and 2.3.0; the packages
+`apache-flink-libraries` have the jars.
 
 A family is there if a message with its placeholders filled in is one that its format reads. Families that Flink has in
 other versions only are not expected. Messages that a program concatenates are in a jar, but not in every list of calls. Ends
@@ -38,11 +42,15 @@ HELPERS = {"hb.recv": "HeartbeatManagerImpl", "hb.trigger": "HeartbeatManagerSen
 """Families that a class writes with the logger of another one."""
 _CONCATENATED = "<concat>"
 VERSIONS = {
-    **dict.fromkeys(("loop.step", "loop.worker", "loop.final", "loop.end", "loop.head", "loop.tail"), "1.17-1.20"),
+    **dict.fromkeys(("loop.step", "loop.worker", "loop.final", "loop.end", "loop.head", "loop.tail"), "1.13-1.20"),
+    **dict.fromkeys(
+        ("job.graph", "failover.restart", "failover.global.restart", "ckpt.failed", "region.built"), "1.16-2.3"
+    ),
+    **dict.fromkeys(("hb.unreachable", "hb.mark", "part.init", "part.tmrelease"), "1.16-2.3"),
     # The slot manager of 1.17 is another one, unless fine-grained resources are on.
     **dict.fromkeys(("slot.rm.pending", "slot.rm.complete", "slot.rm.freed", "slot.tm.alloc"), "1.19-2.3"),
 }
-"""Families that not every version from 1.17 to 2.3 logs: the first and the last of 1.17, 1.19, 1.20 and 2.3 that does."""
+"""Families that not every version from 1.13 to 2.3 logs: the first and the last version that does, of those examined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,10 @@ class Call:
     def letters(self) -> int:
         """The number of letters of its own text."""
         return sum(c.isalpha() for part in self.parts for c in part)
+
+    def begins(self, message: str) -> bool:
+        """Whether it is the first part of a message that the program puts together, as up to Java 8."""
+        return self.letters >= FEW and len(self.parts) == 1 and message.startswith(self.text)
 
     @property
     def name(self) -> str:
@@ -208,7 +220,7 @@ class Found:
 
 def is_logged_by(family: str, version: str) -> bool:
     """Whether a version of Flink, such as 2.3, should have a family's message."""
-    first, _, last = VERSIONS.get(family, "1.17-2.3").partition("-")
+    first, _, last = VERSIONS.get(family, "1.13-2.3").partition("-")
     return _release(first) <= _release(version) <= _release(last)
 
 
@@ -235,27 +247,37 @@ def check(calls: Sequence[Call], version: str) -> list[Found]:
             for call in calls
             if call.letters >= (FEW if call.name in writers else LETTERS)
             and any(
-                unifies(text, call.parts) for text in texts if call.name in writers or max(call.parts, key=len) in text
+                unifies(text, call.parts) or (call.name in writers and call.begins(text))
+                for text in texts
+                if call.name in writers or max(call.parts, key=len) in text
             )
         )
-        found.append(Found(family, tuple(owners), is_logged_by(family, version), not writers.isdisjoint(names)))
+        by_name = sorted(owners, key=lambda name: name not in writers)
+        found.append(Found(family, tuple(by_name), is_logged_by(family, version), not writers.isdisjoint(names)))
     return found
 
 
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("calls", type=Path, help="list of logging calls, or jar")
+    parser.add_argument("files", type=Path, nargs="+", help="list of logging calls, or jar")
     parser.add_argument("--version", help="version of Flink, as 1.17; default: the one in the name of the file")
     given = parser.parse_args()
-    named = re.search(r"(\d+\.\d+)(?:\.\d+)?(?!.*\d+\.\d+)", given.calls.name.removesuffix(".xz"))
-    version = given.version or (named[1] if named else None)
-    if version is None:
-        parser.error(f"{given.calls} does not name its version: give --version")
-    is_jar = given.calls.suffix == ".jar"
-    calls = list(calls_of_jar(given.calls) if is_jar else calls_of_list(given.calls))
+    several: dict[str, list[Found]] = {}
+    for file in given.files:
+        named = re.search(r"(\d+\.\d+(?:\.\d+)?)(?!.*\d+\.\d+)", file.name.removesuffix(".xz").removesuffix(".jar"))
+        version = given.version or (named[1] if named else None)
+        if version is None:
+            parser.error(f"{file} does not name its version: give --version")
+        calls = list(calls_of_jar(file) if file.suffix == ".jar" else calls_of_list(file))
+        several[version] = check(calls, version)
+    if len(several) > 1:
+        print("\t".join(("family", *several)))
+        for row in zip(*several.values(), strict=True):
+            print("\t".join((row[0].family, *("-" if not one.owners else one.owners[0] for one in row))))
+        return int(any(one.is_missing for found in several.values() for one in found))
+    ((version, found),) = several.items()
     unknown = sum(_CONCATENATED in call.text for call in calls)
-    found = check(calls, version)
     for one in found:
         where = ", ".join(one.owners[:3])
         lacking = "MISSING" if one.is_missing else "class not listed" if one.expected else f"not in {version}"

@@ -282,7 +282,8 @@ class Source:
         if not self.of_runtime:
             found = [unpacked(run, scratch) for run in RUNS[self.name]]
             return [*found, *([_joined(scratch / "join")] if self.name == "regions" else [])]
-        return [run for run in recorded_runs(self.lies, scratch) if self.model in runtime_lies.machines(run)]
+        found = [run for run in recorded_runs(self.lies, scratch) if self.model in runtime_lies.machines(run)]
+        return [run for run in found if run.stem in runtime_lies.USUAL] or found
 
     def verdicts(self, run: Path) -> Answer:
         """The verdicts on a run as it is."""

@@ -29,7 +29,7 @@ from streamproof.system import Verdict
 from streamproof.system import build as b
 from streamproof.system.expr import Const, Eq, Expr
 from streamproof.system.sorts import BOOL
-from streamproof.transform.ground import weight
+from streamproof.transform.ground import Weight
 from streamproof.transform.unbounded import Parametric, written
 
 from .parametric_models import Drawn
@@ -41,7 +41,7 @@ STARTS = 5_000
 SECONDS = 60.0
 """The longest proof."""
 HEAVIEST = 3_000
-"""The most terms of an instance that is searched (see `weight`)."""
+"""The most terms of an instance that is searched (see `Weight`)."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def judged(selection: Selection, drawn: Drawn, parametric: Parametric, proof: An
     """What exhaustive search says of a proof."""
     wrong, searched, special = [], 0, 0
     for values in drawn.values():
-        if weight(parametric, values) > HEAVIEST:
+        if Weight(parametric)(values) > HEAVIEST:
             continue
         try:
             with first_values_at_most(STARTS):

@@ -21,7 +21,7 @@ from streamproof.system.model import Action, Check, Conjunct, Fairness, Instance
 from streamproof.system.sampling import random_state
 from streamproof.system.sorts import RangeSort, cardinality, values
 from streamproof.transform.assume import Substitution
-from streamproof.transform.ground import ground, weight
+from streamproof.transform.ground import Weight, ground
 
 from .parametric_models import Drawn, draw
 from .parametric_trial import selected
@@ -40,7 +40,7 @@ def pairs(seed: int, folder: Path, most: int) -> Iterator[tuple[Drawn, System, S
     except StreamproofError:
         return
     for at in drawn.values(most):
-        if weight(parametric, at) > 1_500:
+        if Weight(parametric)(at) > 1_500:
             continue
         try:
             yield drawn, ground(parametric, at), selection.target.system(drawn.variant, at)

@@ -322,7 +322,7 @@ def test_states_of_a_property_may_be_mappings() -> None:
 
 
 def test_wrong_calls_are_refused() -> None:
-    """An unknown rule, a missing pick, a pick too many and an unknown variable are told apart."""
+    """An unknown rule, a missing pick, a pick too many and an unknown variable are distinguished."""
     native = Native(Post())
     state = next(native.initial())
     with pytest.raises(UsageError, match="no action 'send'"):

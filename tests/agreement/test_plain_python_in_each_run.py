@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from loading import load
+from nonempty import nonempty
 from respelled import respelled
 from shares import share
 from streamproof import (
@@ -209,11 +210,19 @@ class Switch(Model):
         return s.up or not s.up
 
 
-def compared(model: type[Model], change: Callable[[System], System] = lambda system: system, seed: int = 0) -> Any:
+READ: dict[type[Model], tuple[Spec, Model, System]] = {}
+"""Models as they are read, once for all comparisons."""
+
+
+def compared(
+    model: type[Model], change: Callable[[System], System] = lambda system: system, seed: int = 0, **more: Any
+) -> Any:
     """The comparison of a model with its system after a change."""
-    spec = Spec(model)
-    made, system = spec.read(None, {})
-    return compare_with_python(spec, made, change(system), seed)
+    if model not in READ:
+        spec = Spec(model)
+        READ[model] = spec, *spec.read(None, {})
+    spec, made, system = READ[model]
+    return compare_with_python(spec, made, change(system), seed, **more)
 
 
 @pytest.mark.parametrize("model", [Mixed, Limited, Pair], ids=lambda m: m.__name__)
@@ -244,14 +253,12 @@ class Slow(Model):
         return i + sum(range(200_000)) % 2 + 1
 
 
-def test_slow_functions_end_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_functions_end_the_comparison() -> None:
     """After a time that users do not notice, however many executions there are."""
-    monkeypatch.setattr("streamproof.agree.plain_python.SECONDS", 0.02)
-    done = compared(Slow)
+    done = compared(Slow, seconds=0.02)
     assert 1 <= done.states < 10
     assert 1 <= done.runs < 60
-    monkeypatch.setattr("streamproof.agree.plain_python.SECONDS", 1000.0)
-    assert compared(Slow).runs > 60
+    assert compared(Slow, seconds=1000.0).runs > 60
 
 
 # --- wrong readings
@@ -315,7 +322,7 @@ FAULTS: dict[str, Callable[[System], System]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", share(FAULTS, 4))
 def test_a_wrong_reading_is_noticed(fault: str) -> None:
     """With the state, and what both sides make of it."""
     with pytest.raises(ReadingDiffers, match=r"plain Python gives .+ in the state x="):
@@ -414,7 +421,7 @@ def covered(self: Any, node: ast.pattern) -> frozenset[str]:
     return frozenset([node.cls.id]) if named else frozenset()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("verb", ["check", "prove", "simulate", "check --engine bmc", "check --agree"])
+@pytest.mark.parametrize("verb", share(["check", "prove", "simulate", "check --engine bmc", "check --agree"], 2))
 def test_every_verb_compares(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -441,12 +448,12 @@ def models() -> Iterator[tuple[str, str | None]]:
             yield name, variant
 
 
-@pytest.mark.parametrize(("name", "variant"), share(models(), 12))
-def test_bundled_models_are_not_blamed(name: str, variant: str | None) -> None:
-    """Each variant, in other states than each run has."""
+@pytest.mark.parametrize(("name", "variant"), share(models(), 72))
+def test_bundled_models_are_not_blamed(name: str, variant: str | None, request: pytest.FixtureRequest) -> None:
+    """Each variant, in other states than each run has: those of one seed in the quick tests, of three in the long ones."""
     spec = find(name).spec
     made, system = spec.read(variant, {})
-    for seed in range(3):
+    for seed in nonempty(range(1, 4 if request.node.get_closest_marker("long") else 2)):
         done = compare_with_python(spec, made, system, seed)
         stated = [p for p in system.properties if p.kind not in (Kind.DEADLOCK, Kind.TERMINATION)]
         assert done.properties >= len(stated) - 3

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from random_compositions import composition
+from shares import share
 from streamproof import Spec, StreamproofError
 from streamproof.any import instances, readings
 from streamproof.any.engine import prove_any
@@ -83,7 +84,7 @@ def without_errors(step: Callable[..., Instance | None], *args: Any) -> Instance
     return made if made is None else replace(made, guard_checks=(), effect_checks=())
 
 
-@pytest.mark.parametrize("fault", [without_the_last_guard, without_the_last_update, without_errors])
+@pytest.mark.parametrize("fault", share([without_the_last_guard, without_the_last_update, without_errors], 3))
 def test_a_fault_of_joint_steps_is_noticed(fault: Callable[..., Any], tmp_path: Path) -> None:
     """Both readings compose their parts by the same code, so plain Python is the only witness."""
     step, noticed = joining._together, []
@@ -99,7 +100,7 @@ def test_a_fault_of_joint_steps_is_noticed(fault: Callable[..., Any], tmp_path: 
 
 @pytest.mark.parametrize("what", ["guard", "updates", "effect_checks"])
 def test_a_fault_of_one_reading_is_noticed(what: str, tmp_path: Path) -> None:
-    """A joint step for every size that lacks something is told from the one at a size."""
+    """A joint step for every size that lacks something differs from the one at a size."""
     noticed = tried = 0
     for seed in range(8):
         drawn = composition(seed)

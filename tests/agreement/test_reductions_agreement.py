@@ -260,7 +260,7 @@ def test_symmetry_on_many_processes() -> None:
 def test_a_wrong_symmetry_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where systems that favour one process are taken for symmetric, some comparison fails."""
 
-    def believe(scalarised: Any, simple: System, properties: Any) -> Any:
+    def believe(scalarised: Any, *given: Any) -> Any:
         return symmetric_sorts(scalarised.original)
 
     monkeypatch.setattr(plan, "verify", believe)

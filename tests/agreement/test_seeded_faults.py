@@ -460,7 +460,7 @@ LIVENESS: dict[str, Seed] = {
 
 
 def test_there_are_twenty_faults_for_each_backend() -> None:
-    """Each table has at least twenty, and they are single rules, told apart by name."""
+    """Each table has at least twenty, and they are single rules, distinguished by name."""
     assert min(map(len, (PYTHON, COMPILED, SYMBOLIC, PROMELA, TLA))) >= 20
 
 
@@ -468,9 +468,9 @@ def test_without_a_fault_nothing_differs(corpus: Sequence[Any], fair_corpus: Seq
     """The engines agree on the whole corpus: what is caught below is the fault."""
     for case in nonempty(corpus):
         assert not _differs(case, panel_engines.explored(case.system, "python"))
-    for case in corpus[:25]:
-        assert not _differs(case, panel_engines.bounded(case.system, DEPTH))
     for case in corpus[:12]:
+        assert not _differs(case, panel_engines.bounded(case.system, DEPTH))
+    for case in corpus[:6]:
         assert not _differs(case, panel_engines.explored(case.system, "compiled"))
     for case in nonempty(fair_corpus):
         assert not _differs(case, panel_engines.explored(case.system, "python"))

@@ -90,7 +90,7 @@ BUNDLED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "parameters"), BUNDLED, ids=[name for name, _ in BUNDLED])
+@pytest.mark.parametrize(("name", "parameters"), share(BUNDLED, 2))
 def test_bundled_models(name: str, parameters: dict[str, Any]) -> None:
     """Every answer on a bundled model is that of the explicit engine, at a depth that reaches its witnesses."""
     system = find(name).system(None, parameters)

@@ -186,7 +186,7 @@ def growing(folder: Path, claim: str, *, steps: bool = False) -> System:
     return find(f"{path}:Growing").system(None, {})
 
 
-@pytest.mark.parametrize("claim", share(SHAPES, 4))
+@pytest.mark.parametrize("claim", share(SHAPES, 8))
 def test_a_prefix_within_the_constraint_refutes(claim: str, tmp_path: Path) -> None:
     """Every engine, the constraint on states or on steps; the finite counterexample is replayed, also from its file."""
     for steps in (False, True):

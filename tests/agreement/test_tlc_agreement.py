@@ -92,6 +92,7 @@ DECIDED: list[Row] = [
             ("scheduling_types", "blocking-any-input", {}),
             ("buffer_shares", "weak-requests", {}),
             ("record_spans", "partial-kept", {"channels": 1}),
+            ("task_descriptors", "keyed-by-region", {}),
         )
     ),
 ]
@@ -171,7 +172,7 @@ def test_bundled_models_are_counted_alike(jar: Path, row: Row) -> None:
     counts_agree(built(row))
 
 
-@pytest.mark.parametrize("row", share(DECIDED, 6, whole=True), ids=name)
+@pytest.mark.parametrize("row", share(DECIDED, 12, whole=True), ids=name)
 def test_bundled_models_are_decided_alike(jar: Path, row: Row) -> None:
     """Verdicts and shortest lengths are equal; TLC's behaviours are replayed and show what they must."""
     verdicts_agree(built(row))

@@ -57,7 +57,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "variant"), share(CASES, 16))
+@pytest.mark.parametrize(("name", "variant"), share(CASES, 64))
 def test_every_verdict_on_a_bundled_model_is_certified(searched: Any, name: str, variant: str | None) -> None:
     """All properties of a model or variant are claimed but what is promised of steps, and the claims are accepted."""
     system = small_system(name, variant)

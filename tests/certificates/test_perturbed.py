@@ -102,7 +102,7 @@ def printed(data: bytes, *words: str) -> tuple[dict[str, Any], str] | None:
         return None
     said = json.loads(Path("out.json").read_text(encoding="utf-8"))
     shown = {key: said[key] for key in ("model", "options", "claims", "counts", "accepted", "because")}
-    return shown, repr(shown)  # true, 1 and 1.0 are told apart
+    return shown, repr(shown)  # true, 1 and 1.0 are distinguished
 
 
 def test_what_is_printed_was_checked(certificate: bytes) -> None:

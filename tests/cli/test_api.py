@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import streamproof as sp
+from shares import share
 from streamproof.base.errors import Exit, InputError, ModelError, UsageError
 from streamproof.model_registry import find, first_line
 from streamproof.report.check_report import CheckReport, Result
@@ -105,7 +106,7 @@ def json_of(streamproof: Any, *words: str) -> dict[str, Any]:
 
 CHECKED = [
     ("reference.die_hard", None, {}, None),
-    ("reference.coffee_can", None, {}, None),
+    pytest.param("reference.coffee_can", None, {}, None, marks=pytest.mark.long),
     ("reference.token_ring", None, {}, None),
     ("reference.two_phase_commit", None, {}, None),
     ("reference.chang_roberts", None, {}, None),
@@ -128,7 +129,7 @@ def words_of(model: str, variant: str | None, parameters: dict[str, Any], proper
     return words + [word for name in properties or () for word in ("--property", name)]
 
 
-@pytest.mark.parametrize(("model", "variant", "parameters", "properties"), CHECKED)
+@pytest.mark.parametrize(("model", "variant", "parameters", "properties"), share(CHECKED, 2))
 def test_check_is_the_verb(
     model: str, variant: str | None, parameters: dict[str, Any], properties: list[str] | None, streamproof: Any
 ) -> None:
@@ -174,13 +175,13 @@ def test_bounded_check_is_the_verb(model: str, streamproof: Any) -> None:
     ("model", "properties"),
     [
         ("reference.die_hard", None),
-        ("reference.token_ring", None),
+        pytest.param("reference.token_ring", None, marks=pytest.mark.long),
         pytest.param("reference.coffee_can", None, marks=pytest.mark.long),
-        ("buffer_pool", None),
-        ("shared_slot", None),
+        pytest.param("buffer_pool", None, marks=pytest.mark.long),
+        pytest.param("shared_slot", None, marks=pytest.mark.long),
         ("partition_counts", None),
-        ("clock.py", None),
-        ("clock.py", ["ends"]),
+        pytest.param("clock.py", None, marks=pytest.mark.long),
+        pytest.param("clock.py", ["ends"], marks=pytest.mark.long),
         ("clock.py", ["low", "ends"]),
     ],
 )

@@ -108,7 +108,11 @@ CASES = [
         2,
         "bmc has no --dot: it visits no states\n  leave out --dot, or --engine bmc",
     ),
-    ("check counter.py --engine spin", 2, "invalid value for '--engine': 'spin' is not one of 'explicit', 'bmc'\n"),
+    (
+        "check counter.py --engine spin",
+        2,
+        "invalid value for '--engine': 'spin' is not one of 'explicit', 'spark', 'bmc'\n",
+    ),
     # places
     ("check counter.py --out notes.txt", 153, "notes.txt is a file\n  name a folder"),
     ("check counter.py --out notes.txt/x", 153, "notes.txt/x cannot be written: "),
@@ -141,7 +145,11 @@ CASES = [
     ("check counter.py --varient low", 2, "no such option --varient\n  did you mean --variant?\n"),
     ("check counter.py --frobnicate", 2, "no such option --frobnicate\n  streamproof check --help explains"),
     ("check failover --topology diamon", 2, "streamproof_models/failover/machine.py:"),
-    ("export counter.py", 2, "missing option '--format'. Choose from: itf, dot, sequence, promela, tla, smtlib, chc\n"),
+    (
+        "export counter.py",
+        2,
+        "missing option '--format'. Choose from: itf, dot, sequence, html, promela, tla, smtlib, chc\n",
+    ),
     ("completion", 2, "missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish\n"),
     ("completion tcsh", 2, "invalid value for '{bash|zsh|fish}': 'tcsh' is not one of 'bash', 'zsh', 'fish'\n"),
     # traces and logs

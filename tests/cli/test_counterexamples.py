@@ -81,7 +81,7 @@ def test_the_same_specifications_give_the_same_bytes(folder: Path) -> None:
     assert written[0] == written[1]
 
 
-def test_machines_are_told_what_was_written(streamproof: Any, bundle: Any, folder: Path) -> None:
+def test_the_json_says_what_was_written(streamproof: Any, bundle: Any, folder: Path) -> None:
     """The document names each violation with its file and length, and what is wrong."""
     bundle({"low": "violated"})
     answer = json.loads(streamproof("counterexamples", "--out", "kept", "--json", "-").out)

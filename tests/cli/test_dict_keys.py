@@ -85,7 +85,7 @@ def test_keys_that_may_be_equal_to_a_value_are_refused(table: str, streamproof: 
         ("types.MappingProxyType(defaultdict(lambda: 5, {0: 1}))", 12),
     ],
 )
-def test_other_keys_are_told_apart(table: str, code: int, streamproof: Any, folder: Path) -> None:
+def test_other_keys_are_distinguished(table: str, code: int, streamproof: Any, folder: Path) -> None:
     """Truth values are numbers; what is equal to itself alone is never met."""
     (folder / "m.py").write_text(HEAD.replace("{table}", table))
     assert streamproof("check", "m.py").code == code

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from shares import share
+
 HEAD = '''
 from streamproof import *
 
@@ -114,7 +116,7 @@ def test_a_drawn_domain_that_stays_the_same_is_one(streamproof: Any) -> None:
     assert streamproof("check", "m.py").code in (0, 12)
 
 
-@pytest.mark.parametrize("verb", ["check m.py", "check m.py --agree", "prove m.py --any n", "simulate m.py"])
+@pytest.mark.parametrize("verb", share(["check m.py", "check m.py --agree", "prove m.py --any n", "simulate m.py"], 2))
 def test_a_random_setup_is_a_mistake_of_the_model(verb: str, streamproof: Any) -> None:
     """Each instance would be another model; a generator with a seed gives the same one."""
     written("random.Random(7).sample(range(3), 2)")

@@ -99,7 +99,7 @@ def test_what_does_not_react_to_a_time_limit_is_killed(tmp_path: Path, which: st
     assert "Traceback" not in done.stderr
 
 
-def test_a_time_limit_is_told_to_machines(tmp_path: Path) -> None:
+def test_a_time_limit_is_in_the_json(tmp_path: Path) -> None:
     """The JSON of a run that ended before anything was decided has the exit code and the reason."""
     (tmp_path / "m.py").write_text(ENDLESS["in a helper"])
     done = program(tmp_path, "check", "m.py", "--time-limit", "1", "--json", "a.json")

@@ -220,7 +220,7 @@ def test_what_a_header_says_is_rejected_in_our_words(
 
 @pytest.mark.parametrize("part", ["null", "[]", "3", '"x"'])
 def test_parts_of_another_type_are_rejected_in_our_words(part: str, folder: Path, streamproof: Command) -> None:
-    """Neither a header nor evidence that is no object is told in the words of Python."""
+    """Neither a header nor evidence that is no object is reported in the words of Python."""
     for first, evidence in ((part.encode(), b"{}"), (json.dumps(header()).encode(), part.encode())):
         rest = first + b"\n" + lzma.compress(evidence)
         (folder / "c").write_bytes(MAGIC + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)

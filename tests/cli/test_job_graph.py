@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from streamproof import UsageError
+from streamproof import UsageError, Verdict, check
 from streamproof_models.failover.graph import Edge, Exchange, JobGraph, JobGraphError, Pattern, Vertex
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.named_job_graphs import JOB_GRAPHS
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.restart import tasks_to_restart
 from streamproof_models.failover.topology import Topology
-from streamproof_specs.failover.job_graphs import graph_of_file, regions_of, what_if
+from streamproof_models.failover.variants import MergeWithinLogicalRegionOnly
+from streamproof_specs.failover.job_graphs import graph_of_file, regions_of, scheduled_by_flink, what_if
+from streamproof_specs.failover.properties import SPEC
 
 ALL_TO_ALL = ("HASH", "REBALANCE", "BROADCAST")
 ODD = (
@@ -67,19 +69,25 @@ def test_own_job_is_checked_with_its_regions_and_the_names_of_its_vertices(strea
     file = tmp_path / "job.json"
     sizes = {"Source: <a>": 2, "Sink": 1}
     file.write_text(rest([("Source: <a>", "Sink", "blocking", "REBALANCE")], sizes), encoding="utf-8")
-    words = ("check", "failover", "--job-graph", str(file), "--what-if", "lose=Source: <a>(2/2)")
-    out = streamproof(*words, "--json", "answer.json").out
+    words = ("check", "failover", "--job-graph", str(file))
+    done = streamproof(*words, "--what-if", "lose=Source: <a>(2/2)", "--json", "answer.json")
+    out = done.out
     assert "3 tasks in 3 pipelined regions\n  region 1: Source: <a> (1/2)\n" in out
     assert (
         "if lose=Source: <a>(2/2): 2 of 3 tasks restart\n  region 2: Source: <a> (2/2)\n  region 3: Sink (1/1)\n" in out
     )
-    assert "holds: 11 of 11 properties" in out
     answer = json.loads((Path.cwd() / "answer.json").read_text(encoding="utf-8"))
-    assert answer["facts"][-2:] == [
+    assert answer["facts"][-3:] == [
         "  at most 3 of 3, if results with finished readers had been released; then also",
         "  region 1: Source: <a> (1/2)",
+        "  at least 1 of 3, whatever has finished, if they run or a reader needs their results: Source: <a> (2/2)",
     ]
     assert [warning.partition("check ")[2] for warning in answer["warnings"]] == [OTHER_RULES]
+    assert (done.code, answer["verdict"], answer["exit_code"], answer["properties"]) == (0, "answered", 0, [])
+    assert "holds" not in out
+    done = streamproof(*words, "--what-if", "lose=Sink (1/1)", "--coverage")
+    assert (done.code, "--what-if does not support --coverage" in done.err) == (2, True)
+    assert "holds: 12 of 12 properties" in streamproof(*words).out
 
 
 def test_names_may_have_any_characters(streamproof: Any, tmp_path: Path) -> None:
@@ -129,7 +137,8 @@ def test_jobs_with_the_same_regions_in_flink_have_no_further_rows(streamproof: A
         file.write_text(rest([("A", "B", exchange, "FORWARD")], {"A": 1, "B": 1}), encoding="utf-8")
         done = streamproof("check", "failover", "--job-graph", str(file), "-q", "--json", "a.json")
         answer = json.loads(Path("a.json").read_text(encoding="utf-8"))
-        assert (done.code, len(answer["properties"])) == (0, 11)
+        rows = {p["name"]: p["verdict"] for p in answer["properties"]}
+        assert (done.code, len(rows), rows["regions_scheduled (Flink 2.3)"]) == (0, 12, "holds")
         assert [warning.partition("check ")[2] for warning in answer["warnings"]] == warned
     assert streamproof("check", "failover", "-p", "topology=pair", "--property", "deadlock").err == ""
 
@@ -138,16 +147,18 @@ def test_too_many_tasks_are_refused_from_their_number(streamproof: Any, tmp_path
     """Two sizes for which the rules would have too many terms, and one with too many states for a search without limits; the
     question is answered before."""
     file = tmp_path / "job.json"
-    for sizes, count in (({"A": 1000, "B": 200, "C": 1}, "1,201"), ({"A": 40, "B": 20, "C": 1}, "61")):
+    for sizes, count in (({"A": 1000, "B": 2, "C": 1}, "1,003"), ({"A": 40, "B": 20, "C": 1}, "61")):
         edges = [("A", "B", "blocking", "HASH"), ("B", "C", "blocking", "HASH")]
         file.write_text(rest(edges, sizes), encoding="utf-8")
-        words = ("check", "failover", "--job-graph", str(file), "--json", "a.json")
-        done = streamproof(*words, "--what-if", f"fail=B (1/{sizes['B']})")
+        words = ("check", "failover", "--job-graph", str(file))
+        done = streamproof(*words, "--json", "a.json")
         answer = json.loads(Path("a.json").read_text(encoding="utf-8"))
         assert (done.code, answer["exit_code"], answer["error"]["kind"]) == (152, 152, "TooLarge")
         assert f"{count} tasks: the rules of this model would have about" in done.err
         assert "check --what-if answers single questions" in done.err
-        assert f"if fail=B (1/{sizes['B']}): 2 of {count.replace(',', '')} tasks restart" in answer["facts"]
+        assert [(p["name"], p["verdict"]) for p in answer["properties"]] == [("regions_scheduled (Flink 2.3)", "holds")]
+        done = streamproof(*words, "--what-if", f"fail=B (1/{sizes['B']})")
+        assert (done.code, f"if fail=B (1/{sizes['B']}): 2 of {count.replace(',', '')} tasks" in done.out) == (0, True)
         assert streamproof("simulate", "failover", "--job-graph", str(file)).code == 152
     file.write_text(rest([], {"A": 34}), encoding="utf-8")
     words = ("check", "failover", "--job-graph", str(file), "--property", "survives", "-q", "-p", "losses=0")
@@ -182,7 +193,7 @@ def test_other_verbs_answer_no_questions_and_other_files_are_no_job_graph(stream
     file = tmp_path / "job.json"
     for text, message in (
         ("[]", "job.json"),
-        (rest([("A", "B", "hybrid_selective", "FORWARD")], {"A": 1, "B": 1}), "HYBRID_SELECTIVE"),
+        (rest([("A", "B", "pipelined_approximate", "FORWARD")], {"A": 1, "B": 1}), "PIPELINED_APPROXIMATE"),
     ):
         file.write_text(text, encoding="utf-8")
         done = streamproof("check", "failover", "--job-graph", str(file))
@@ -287,6 +298,9 @@ def test_random_jobs_with_odd_names(tmp_path: Path) -> None:
         restarted, regions = pair_by_pair(sizes, edges, failures)
         answer = list(what_if(model, question))
         assert answer[0] == f"if {question}: {len(restarted)} of {len(model.tasks)} tasks restart"
+        least = answer.pop()
+        assert least.startswith("  at least ")
+        assert all(f"{v} ({i + 1}/{sizes[v]})" in least for _, v, i in failures)
         first = next(at for at, line in enumerate(answer) if line.startswith("  when every task"))
         listed = ", ".join(line.partition(": ")[2] for line in answer[1:first])
         greatest = pair_by_pair(sizes, edges, failures, released=True)[0]
@@ -319,7 +333,7 @@ def test_every_form_of_an_answer_gives_one_graph(tmp_path: Path) -> None:
 
 
 def test_spaces_may_be_left_out_where_one_task_is_meant(tmp_path: Path) -> None:
-    """Two names that differ in spaces alone are told apart as written; otherwise the question is refused."""
+    """Two names that differ in spaces alone are distinguished as written; otherwise the question is refused."""
     file = tmp_path / "job.json"
     file.write_text(rest([("Map 1", "Map1", "blocking", "FORWARD")], {"Map 1": 1, "Map1": 1}), encoding="utf-8")
     model = Failover(**graph_of_file(str(file)))
@@ -391,3 +405,119 @@ def test_wrong_texts_of_job_graphs_are_refused(text: str) -> None:
     """With the reason."""
     with pytest.raises(JobGraphError):
         JobGraph.of_text(text)
+
+
+def placed(sizes: dict[str, int], edges: list[tuple[str, str, str, str]], subtasks: dict[str, list[Any]]) -> str:
+    """An answer with those about vertices: for each subtask its TaskManager and its state."""
+    answer = json.loads(rest(edges, sizes))
+    ids = {v["name"]: v["id"] for v in answer["vertices"]}
+    items = {
+        ids[name]: [{"subtask": at, "taskmanager-id": tm, "status": state} for at, (tm, state) in enumerate(found)]
+        for name, found in subtasks.items()
+    }
+    return json.dumps({"job": answer, "subtasks": items})
+
+
+def test_lost_taskmanagers_are_the_tasks_that_they_have(streamproof: Any, tmp_path: Path) -> None:
+    """Several at once; at the moment of the file the decisions are in Flink's order: results of the lost TaskManager count as
+    available until a reader misses them. Parts of names of vertices are found."""
+    file, sizes = tmp_path / "job.json", {"Source: A": 2, "Map -> B": 2, "C": 1}
+    edges = [("Source: A", "Map -> B", "blocking", "HASH"), ("Map -> B", "C", "blocking", "HASH")]
+    now = {
+        "Source: A": [("tm-1", "FINISHED"), ("tm-2", "FINISHED")],
+        "Map -> B": [("tm-1", "RUNNING"), ("tm-2", "FINISHED")],
+        "C": [("(unassigned)", "CREATED")],
+    }
+    file.write_text(placed(sizes, edges, now), encoding="utf-8")
+    words = ("check", "failover", "--job-graph", str(file), "-q", "--what-if")
+    out = streamproof(*words, "lose-tm=tm-1").out
+    assert "  TaskManager tm-1 has 2 tasks: Source: A (1/2), Map -> B (1/2)\n" in out
+    moment = out.partition("at the moment of the file: 1 CREATED, 3 FINISHED, 1 RUNNING\n")[2].splitlines()
+    assert moment == [
+        "    Map -> B (1/2) fails: Map -> B (1/2)",
+        "    then Map -> B (1/2) misses what Source: A (1/2) wrote: Source: A (1/2), Map -> B (1/2), Map -> B (2/2)",
+        "    3 of 5 tasks restart",
+    ]
+    both = streamproof(*words, "lose-tm=tm-1; lose-tm=tm-2; fail=A (1/2)").out
+    assert "5 of 5 tasks restart\n" in both.splitlines(keepends=True)[0]
+    assert "    not at work, so it does not fail: Source: A (1/2)\n" in both
+    assert "\n    4 of 5 tasks restart\n" in both
+    assert "1 of 5, whatever has finished" in streamproof(*words, "fail=B(1/2)").out
+    for question, message in (("lose-tm=tm-3", "no task is on TaskManager 'tm-3'\n  known are tm-1, tm-2"),):
+        done = streamproof(*words, question)
+        assert (done.code, message in done.err) == (2, True), done
+    file.write_text(rest(edges, sizes), encoding="utf-8")
+    done = streamproof(*words, "lose-tm=tm-1")
+    assert (done.code, "it is not known which tasks each TaskManager has" in done.err) == (2, True)
+    answer = json.loads(placed(sizes, edges, {**now, "C": [*now["C"], ("tm-7", "RUNNING")]}))
+    answer["job"]["schedulerType"] = "Adaptive"
+    file.write_text(json.dumps(answer), encoding="utf-8")
+    assert (
+        "5 of 5 tasks restart\n  the job runs under the adaptive scheduler" in streamproof(*words, "fail=C (1/1)").out
+    )
+    done = streamproof(*words, "lose-tm=tm-7")
+    assert (done.code, "no task is on TaskManager 'tm-7'" in done.err) == (2, True), (
+        "the job has no second subtask of C"
+    )
+    now["C"] = [("tm-1", "CANCELING")]
+    file.write_text(placed(sizes, edges, now), encoding="utf-8")
+    assert (
+        "a restart or a cancellation is under way, so what follows is open" in streamproof(*words, "lose-tm=tm-1").out
+    )
+
+
+def test_whether_a_job_hangs_needs_no_search(streamproof: Any, tmp_path: Path) -> None:
+    """Both models; also a job that is too large to search: the violation is the verdict, the other properties are open."""
+    file = tmp_path / "job.json"
+    file.write_text(rest(DETOUR, {"A": 1, "B": 1, "C": 1}), encoding="utf-8")
+    row = "regions_scheduled (Flink 2.3)"
+    for model in ("failover", "regions"):
+        done = streamproof("check", model, "--job-graph", str(file), "-q", "--json", f"{model}.json")
+        found = {p["name"]: p for p in json.loads(Path(f"{model}.json").read_text(encoding="utf-8"))["properties"]}
+        assert (done.code, found[row]["verdict"]) == (11, "violated"), done
+        assert "3 of 3 tasks are never scheduled, and the job hangs" in found[row]["because"]
+    sizes = {"A": 400, "B": 400, "C": 400, "D": 1}
+    file.write_text(rest([*DETOUR[:2], ("C", "B", "blocking", "HASH"), ("D", "A", "blocking", "HASH")], sizes))
+    done = streamproof("check", "failover", "--job-graph", str(file), "-q", "--json", "large.json")
+    answer = json.loads(Path("large.json").read_text(encoding="utf-8"))
+    found = {p["name"]: p["verdict"] for p in answer["properties"]}
+    assert (done.code, answer["exit_code"], answer["verdict"], found.pop(row)) == (11, 11, "violated", "violated")
+    assert set(found.values()) == {"inconclusive"}
+    assert "1,200 of 1,201 tasks are never scheduled" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("searched", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_the_graph_and_the_search_agree_on_hangs(searched: bool) -> None:
+    """On random jobs: scheduling region by region leaves the tasks that the graph names; a search of Flink's variant without
+    failures finds a deadlock before the end if and only if there are some."""
+    rng, hanging = Random("hangs"), 0
+    for _ in range(80):
+        names = "ABCD"[: rng.randint(2, 4)]
+        vertices = tuple(Vertex(name, rng.randint(1, 2)) for name in names)
+        edges = tuple(
+            Edge(a, b, rng.choice(list(Pattern)), rng.choice([Exchange.BLOCKING, Exchange.PIPELINED]), a + b)
+            for at, b in enumerate(names)
+            for a in names[:at]
+            if rng.random() < 0.7
+        )
+        graph = JobGraph(vertices, edges)
+        ((_, holds, why),) = scheduled_by_flink(Failover(topology=graph.text))
+        native = MergeWithinLogicalRegionOnly(topology=graph.text, failures=0, losses=0)
+        begun: set[str] = set()
+        while True:  # what can be scheduled, and finishes
+            ready = [
+                r
+                for r, tasks in native.regions.items()
+                if begun.isdisjoint(tasks) and all(p in begun for t in tasks for p in native.upstream[t])
+            ]
+            if not ready:
+                break
+            begun.update(native.regions[ready[0]])
+        never = [t for t in native.tasks if t not in begun]
+        assert holds is not bool(never)
+        assert all(t in why for t in never)
+        if searched and len(native.tasks) < 5:
+            system = SPEC.system("merge-within-logical-region-only", topology=graph.text, failures=0, losses=0)
+            assert (check(system, ["deadlock"]).verdict is Verdict.HOLDS) is holds
+        hanging += not holds
+    assert hanging > 3

@@ -215,7 +215,7 @@ class Terminal:
         return code
 
 
-def test_what_is_told_is_shown() -> None:
+def test_what_is_reported_is_shown() -> None:
     """Also if no process reports a sample after it."""
     received: list[str] = []
     shown: list[Any] = []

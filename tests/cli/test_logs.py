@@ -147,7 +147,9 @@ def test_the_default_instance_of_an_own_model_is_a_claim(streamproof: Any, folde
     assert [streamproof(*words).code, streamproof(*words, "-p", "most=3").code] == [161, 0]
     wrong = streamproof(*words, "-p", "least=3")
     assert (wrong.code, "has no parameter 'least'" in wrong.err) == (2, True)
-    assert "the logs have the sizes" in streamproof("validate", "log.ndjson", "--model", "regions", "-p", "a=1").err
+    assert "has no parameter 'a'" in streamproof("validate", "log.ndjson", "--model", "regions", "-p", "a=1").err
+    (folder / "jobmanager.log").write_text("2026-11-21 03:17:55,749 INFO  org.apache.flink.runtime.A [] - B\n")
+    assert "the logs have the sizes" in streamproof("validate", "jobmanager.log", "--model", "regions", "-p", "a=1").err
     assert "-p requires --model" in streamproof("validate", "log.ndjson", "-p", "a=1").err
 
 
@@ -163,7 +165,7 @@ def test_a_recorded_set_has_each_member_once(streamproof: Any, folder: Path) -> 
 
 def test_verdicts_are_explained(streamproof: Any, validation: Any, golden: Callable[[str, str], None]) -> None:
     """One line per job; under a rejection the event, the place in the log, the states before it, each
-    candidate, and what would have fitted; notes on what was accepted are told too."""
+    candidate, and what would have fitted; notes on what was accepted are printed too."""
     validation(
         judged("a", "accepted", recoveries=(RESTART,), reason="the log ends while the job is RUNNING"),
         judged("b", "rejected", rejection=REJECTION, reason=REJECTION.message),

@@ -54,6 +54,26 @@ class Grid(Model):
 '''
 
 
+STOPPING = '''
+from streamproof.driving import Adapter, Refused
+
+
+class Stopping(Adapter):
+    """A counter that stops too early."""
+
+    def reset(self, parameters, seed):
+        self.n = 0
+
+    def increment(self):
+        if self.n == 2:
+            raise Refused("it is full")
+        self.n += 1
+
+    def observe(self, of):
+        return {"n": self.n}
+'''
+
+
 @dataclass(frozen=True)
 class Case:
     """A command line that uses an output option; `at` in it is the option's value. `before` is run first."""
@@ -69,6 +89,7 @@ class Case:
 COUNT = "counter.py -q"
 REACH = f"{COUNT} --property grows"
 GROWS = "grid.py -q --property grows --any top"
+DRIVE = "drive counter.py --adapter stopping.py:Stopping --seed 1"
 CASES: dict[tuple[str, str], list[Case]] = {
     ("models", "--json"): [Case("models counter.py --json at.json")],
     ("check", "--out"): [Case(f"check {COUNT} --out at", 12)],
@@ -120,8 +141,10 @@ CASES: dict[tuple[str, str], list[Case]] = {
     ],
     ("sweep", "--out"): [Case("sweep counter.py -p limit=1..2 --jobs 1 --again --out at")],
     ("sweep", "--json"): [Case("sweep counter.py -p limit=1..2 --jobs 1 --again --out maps --json at.json")],
+    ("mutate", "--json"): [Case("mutate counter.py -q --action increment --json at.json", 161)],
     ("simulate", "--out"): [Case(f"simulate {COUNT} --out at", 12)],
     ("simulate", "--json"): [Case(f"simulate {COUNT} --json at.json", 12)],
+    ("simulate", "--traces"): [Case("simulate counter.py -q -p limit=2 --walks 2 --traces at", 160)],
     ("replay", "--json"): [
         Case("replay traces/low.itf.json --model counter.py -q --json at.json", before=f"check {COUNT} --out traces")
     ],
@@ -131,6 +154,7 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case("export counter.py --format dot --out at.dot"),
         Case("export counter.py --format dot --out at"),
         Case("export counter.py --format sequence --out at"),
+        Case("export counter.py --format html --out at"),
         Case("export counter.py --format promela --out at.pml"),
         Case("export counter.py --format tla --out at"),
         Case("export counter.py --format smtlib --out at.smt2"),
@@ -145,6 +169,8 @@ CASES: dict[tuple[str, str], list[Case]] = {
     ("validate", "--json"): [Case("validate a-taskfail-1 --json at.json")],
     ("validate", "--junit"): [Case("validate a-taskfail-1 --junit at.xml")],
     ("validate", "--sarif"): [Case("validate a-taskfail-1 --sarif at.sarif")],
+    ("incident", "--json"): [Case("incident a-taskfail-1 --json at.json", marks=(pytest.mark.long,))],
+    ("incident", "--html"): [Case("incident a-taskfail-1 --html at.html", marks=(pytest.mark.long,))],
     ("report", "--out"): [
         Case(
             "report verdicts.json --out at",
@@ -162,6 +188,14 @@ CASES: dict[tuple[str, str], list[Case]] = {
     ("counterexamples", "--out"): [Case("counterexamples --out at")],
     ("bugbench", "--json"): [Case("bugbench FLINK-16641 --json at.json")],
     ("counterexamples", "--json"): [Case("counterexamples --out found --json at.json")],
+    ("drive", "--itf"): [Case(f"{DRIVE} --itf at.itf.json", 161)],
+    ("drive", "--log"): [Case(f"{DRIVE} --log at.ndjson", 161)],
+    ("drive", "--pytest"): [Case(f"{DRIVE} --pytest at.py", 161)],
+    ("drive", "--junit"): [Case(f"{DRIVE} --junit at.xml", 161)],
+    ("drive", "--json"): [Case(f"{DRIVE} --json at.json", 161)],
+    ("suite", "--out"): [Case("suite counter.py --itf --out at"), Case("suite counter.py --random 2 --out at")],
+    ("suite", "--json"): [Case("suite counter.py --out suites --json at.json")],
+    ("contract", "--json"): [Case("contract counter.py --json at.json")],
 }  # fmt: skip
 OBSTACLES: list[tuple[Callable[[Path], object], Callable[[Path], object]]] = [
     (lambda path: path.write_bytes(MINE), Path.unlink),
@@ -171,7 +205,7 @@ OBSTACLES: list[tuple[Callable[[Path], object], Callable[[Path], object]]] = [
     (Path.mkdir, Path.rmdir),
 ]
 """What may be in the place of a file: how it is made, and how it is removed."""
-READ_ONLY = {("validate", "--job-graph"), ("run", "--script"), ("bugbench", "--folder")}
+READ_ONLY = {("validate", "--job-graph"), ("run", "--script"), ("bugbench", "--folder"), ("drive", "--scripts")}
 """Options that name what is read."""
 ALL = [pytest.param(case, id=f"{case.words}", marks=case.marks) for cases in CASES.values() for case in cases]
 
@@ -203,6 +237,7 @@ def test_every_export_format_is_here() -> None:
 def place(folder: Path, monkeypatch: pytest.MonkeyPatch, run_folder: Path) -> Path:
     """The working folder with a second model, and the logs of a run; of the counterexamples, those of one model."""
     (folder / "grid.py").write_text(GRID)
+    (folder / "stopping.py").write_text(STOPPING)
     shutil.copy(Path(__file__).parents[2] / "examples" / "collatz.py", folder / "job.py")
     (folder / "a-taskfail-1").symlink_to(run_folder)
     monkeypatch.setattr("streamproof.api.counterexamples.bundled", lambda: ["task_attempt"])

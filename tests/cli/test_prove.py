@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from streamproof.engines import proving
+import streamproof as sp
+from shares import share
+from streamproof.base.options import SearchOptions, Tuning
 
 PAIR = '''
 from streamproof import Model, Range, State, action, invariant, lemma, reachable, require, step
@@ -224,7 +226,7 @@ def _verdicts(streamproof: Any, *words: str) -> dict[str, tuple[str, bool | None
     ],
     ids=" ".join,
 )
-@pytest.mark.parametrize("kind", ["invariant", "temporal"])
+@pytest.mark.parametrize("kind", share(["invariant", "temporal"], 2))
 def test_every_engine_examines_whether_a_property_is_vacuous(
     streamproof: Any, folder: Path, words: tuple[str, ...], kind: str
 ) -> None:
@@ -242,8 +244,8 @@ def test_every_engine_examines_whether_a_property_is_vacuous(
 def test_a_proof_for_every_size_says_what_is_not_known_of_vacuity(streamproof: Any, folder: Path) -> None:
     """An instance in which the antecedent is true is enough; that it is false in those searched proves nothing."""
     (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
-    done = streamproof("prove", "implied.py:Implied", "--any", "top", "-q", "--json", "told.json")
-    report = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    done = streamproof("prove", "implied.py:Implied", "--any", "top", "-q", "--json", "answer.json")
+    report = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
     assert {p["name"]: (p["verdict"], p["vacuous"]) for p in report["properties"]} == {
         "never": ("holds", None),
         "once": ("holds", False),
@@ -256,21 +258,22 @@ def test_a_proof_for_every_size_says_what_is_not_known_of_vacuity(streamproof: A
 def test_a_constraint_that_every_fair_behaviour_leaves(streamproof: Any, folder: Path, words: tuple[str, ...]) -> None:
     """What is promised of the behaviours inside is promised of none."""
     (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
-    done = streamproof(*words, "implied.py:Left", "-q", "--property", "triggered", "--json", "told.json")
-    claim = json.loads((folder / "told.json").read_text(encoding="utf-8"))["properties"][0]
+    done = streamproof(*words, "implied.py:Left", "-q", "--property", "triggered", "--json", "answer.json")
+    claim = json.loads((folder / "answer.json").read_text(encoding="utf-8"))["properties"][0]
     assert (claim["verdict"], claim["within"], claim["vacuous"]) == ("holds", "low", True)
     assert "holds within the constraint, vacuously" in done.out
 
 
-def test_an_antecedent_that_is_far_away_is_not_said_to_be_false(
-    streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_antecedent_that_is_far_away_is_not_said_to_be_false(folder: Path) -> None:
     """Beyond the states that are explored, a query decides; without time for it, it is not known."""
     (folder / "implied.py").write_text(IMPLIED, encoding="utf-8")
-    monkeypatch.setattr(proving, "FIRST_STATES", 1)
-    monkeypatch.setattr(proving, "MOST_STATES", 2)
-    words = ("prove", "implied.py:Implied", "--property", "never", "--property", "once")
-    assert _verdicts(streamproof, *words) == {"never": ("holds", True), "once": ("holds", False)}
-    monkeypatch.setattr(proving, "EXAMINING", 0.0)
-    assert _verdicts(streamproof, *words) == {"never": ("holds", None), "once": ("holds", None)}
-    assert streamproof(*words, "-q").out.count("; not known whether it is vacuous") == 2
+
+    def proved(**tuned: Any) -> dict[str, tuple[sp.Verdict, bool | None, bool]]:
+        options = SearchOptions(tuning=Tuning(examined_states=(1, 2), **tuned))
+        findings = sp.prove("implied.py:Implied", ["never", "once"], options=options).findings
+        unknown = "; not known whether it is vacuous"
+        return {f.property: (f.verdict, f.is_vacuous(), unknown in f.because) for f in findings}
+
+    holds = sp.Verdict.HOLDS
+    assert proved() == {"never": (holds, True, False), "once": (holds, False, False)}
+    assert proved(examining=0.0) == {"never": (holds, None, True), "once": (holds, None, True)}

@@ -1,4 +1,4 @@
-"""``streamproof prove --any``: what is told of proofs for every size, and of what small instances show instead."""
+"""``streamproof prove --any``: the report on proofs for every size, and of what small instances show instead."""
 
 from __future__ import annotations
 
@@ -197,10 +197,6 @@ def test_numbers_without_bounds_need_no_option(streamproof: Any, folder: Path) -
         (["--any", "kind"], "kind is not a number"),
         (["--any", "size", "-p", "size=3"], "size is to be any number and 3"),
         (["--any", "size", "--k", "2"], "--k is for proofs of one instance"),
-        (
-            ["--any", "size", "--rank", "size", "--certificate", "c.json"],
-            "a proof by a ranking function has no certificate",
-        ),
         (["--any", "size", "--property", "empty"], "empty is of kind reachable, which is not proved for every size"),
         (["--any", "size", "--property", "stays"], "stays is of kind temporal, which is not proved for every size"),
     ],

@@ -141,7 +141,7 @@ def test_what_is_open_in_the_end_says_what_decides_it(streamproof: Any, credits:
         "simulate baton_channels --walks 1 --time-limit 600",
     ],
 )
-def test_a_result_is_told_though_its_engine_used_up_the_time(
+def test_a_result_is_reported_though_its_engine_used_up_the_time(
     words: str, streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The properties of a composition are listed once more for the answer: by then no time need be left."""

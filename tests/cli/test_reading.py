@@ -604,7 +604,7 @@ def test_names_of_parts_do_not_clash(streamproof: Any, case: str) -> None:
 
 @pytest.mark.parametrize("keys", ['[1, "1"]', '["a(b", "c"]', '["a]", "c"]'])
 def test_names_of_parts_of_a_composition(streamproof: Any, keys: str) -> None:
-    """Keys that would give two parts one name, or cannot be told from what follows them, are refused."""
+    """Keys that would give two parts one name, or cannot be distinguished from what follows them, are refused."""
     text = (
         "from streamproof import Model, Parts, Range, State, action, each\n\nclass Cell(Model):\n    def state(self):\n"
         "        return State(n=Range(0, 1))\n    @action\n    def flip(self, s):\n        s.n = 1 - s.n\n\n"

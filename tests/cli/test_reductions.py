@@ -1,4 +1,4 @@
-"""`streamproof check --symmetry --por`: told on the console and in the JSON, refused where there is nothing to reduce."""
+"""`streamproof check --symmetry --por`: reported on the console and in the JSON, refused where there is nothing to reduce."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from streamproof.explicit.reductions import rival
+import streamproof as sp
+from streamproof.base.options import SearchOptions, Tuning
 
 
 def test_reductions_are_told(streamproof: Any) -> None:
@@ -149,38 +150,35 @@ def test_picks_are_exchanged_with_the_names(streamproof: Any, folder: Path) -> N
 
 
 @pytest.mark.parametrize("option", ["--por", "--symmetry"])
-def test_a_reduction_that_loses_is_given_up(
-    streamproof: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
-    """The full search has its turn after some work, and where it is done with less, its answer is taken; both say so."""
-    words = {
-        "--por": ("credit", "--property", "conservation"),
-        "--symmetry": ("reference.two_phase_commit", "--size", "medium"),
+def test_a_reduction_that_loses_is_given_up(option: str) -> None:
+    """The full search has its turn after some work, and if it needs less, its result is taken, which says so."""
+    model: dict[str, Any] = {
+        "--por": {"model": "credit", "properties": ["conservation"]},
+        "--symmetry": {"model": "reference.two_phase_commit", "size": "medium"},
     }[option]
-    full = json.loads(streamproof("check", *words, "-q", "--json", "-").out)
-    reduced = json.loads(streamproof("check", *words, "-q", option, "--json", "-").out)
-    assert reduced["reductions"][0]["applied"]
-    monkeypatch.setattr(rival, "FIRST_TURN", 1_000 if option == "--symmetry" else 1_000_000)
-    monkeypatch.setattr(rival, "PER_SUCCESSOR", 0)
-    done = streamproof("check", *words, "-q", option)
-    assert "given up after " in done.out
-    found = json.loads(streamproof("check", *words, "-q", option, "--json", "-").out)
-    assert [r["applied"] for r in found["reductions"]] == [False]
-    assert {key: found[key] for key in ("verdict", "states", "levels", "coverage")} == {
-        key: full[key] for key in ("verdict", "states", "levels", "coverage")
-    }
+    reducing = {option.removeprefix("--"): True}
+    full = sp.check(**model)
+    assert sp.check(**model, options=SearchOptions(**reducing)).reductions[0].applied
+    soon = Tuning(rival_turn=1_000 if option == "--symmetry" else 1_000_000, rival_successor=0)
+    found = sp.check(**model, options=SearchOptions(**reducing, tuning=soon))
+    (reduction,) = found.reductions
+    assert not reduction.applied
+    assert reduction.because is not None
+    assert reduction.because.startswith("given up after ")
+    assert (found.verdict, found.counts, found.coverage) == (full.verdict, full.counts, full.coverage)
 
 
-def test_a_full_search_that_needs_more_is_given_up(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [{"rival_successor": 1_000}, {"rival_states": 10}], ids=["work", "memory"])
+def test_a_full_search_that_needs_more_is_given_up(more: dict[str, int]) -> None:
     """Where the full search is not done with as much work, or needs too much memory, the reduced one goes on."""
-    words = ("check", "reference.two_phase_commit", "--size", "medium", "-q", "--symmetry", "--json", "-")
-    alone = json.loads(streamproof(*words).out)
-    monkeypatch.setattr(rival, "FIRST_TURN", 1_000)
-    for name, value in (("PER_SUCCESSOR", 1_000), ("MOST_STATES", 10)):
-        monkeypatch.setattr(rival, name, value)
-        beside = json.loads(streamproof(*words).out)
-        assert beside["reductions"] == alone["reductions"]
-        assert (beside["states"], beside["verdict"]) == (alone["states"], "holds")
+    alone, beside = (
+        sp.check(
+            "reference.two_phase_commit", size="medium", options=SearchOptions(symmetry=True, tuning=Tuning(**tuned))
+        )
+        for tuned in ({}, {"rival_turn": 1_000, **more})
+    )
+    assert beside.reductions == alone.reductions
+    assert (beside.counts, beside.verdict) == (alone.counts, sp.Verdict.HOLDS)
 
 
 LIMITED = '''
@@ -243,12 +241,12 @@ def test_a_reduced_search_does_not_know_that_every_state_is_inside(
 ) -> None:
     """Stubborn sets leave out the steps that lead outside: verdicts name the constraint, and no number is given."""
     (folder / "limited.py").write_text(LIMITED, encoding="utf-8")
-    done = streamproof("check", "limited.py", "--por", "-q", *words, "--json", "told.json")
+    done = streamproof("check", "limited.py", "--por", "-q", *words, "--json", "answer.json")
     rows = [row.split("  ") for row in done.out.splitlines() if row.startswith(("  fine", "  five"))]
     assert [row[-1].strip() for row in rows] == verdicts
     assert "every state is inside" not in done.out
     assert "no state outside it found, but the partial order reduction leaves states out" in " ".join(done.out.split())
-    report = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    report = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
     assert report["constraint"] == {"text": "small", "outside": None}
     assert report["left_out"] == "the partial order reduction leaves states out"
     assert {p["within"] for p in report["properties"]} == {"small"}
@@ -281,9 +279,9 @@ def test_a_search_that_ends_early_does_not_know_that_every_state_is_inside(
 ) -> None:
     """A limit, as a reduction, leaves states out."""
     (folder / "limited.py").write_text(LIMITED.replace("s.x <= 3", "s.x + s.y <= 0"), encoding="utf-8")
-    done = streamproof("check", "limited.py", "-q", *words, "--json", "told.json")
+    done = streamproof("check", "limited.py", "-q", *words, "--json", "answer.json")
     assert "every state is inside" not in done.out
-    report = json.loads((folder / "told.json").read_text(encoding="utf-8"))
+    report = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
     assert report["constraint"] == {"text": "small", "outside": None}
     assert report["left_out"].startswith("the search ended before it had all states (")
 

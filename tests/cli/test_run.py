@@ -84,7 +84,7 @@ def test_many_seeds_are_counted(streamproof: Any) -> None:
     [
         ("x = 1\n", "has no function job()"),
         ("def job(:\n", "SyntaxError"),
-        ("def job():\n    return 1\n", "job() returns int, not a Job"),
+        ("def job():\n    return 1\n", "job() returns int, neither a Job nor a list of jobs"),
         ("def job():\n    return 1 // 0\n", "job(): ZeroDivisionError"),
         ("import sys\ndef job():\n    sys.exit(3)\n", "job(): SystemExit: 3"),
         ("class Odd(BaseException):\n    pass\nraise Odd('told')\n", "Odd: told"),

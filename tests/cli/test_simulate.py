@@ -61,7 +61,7 @@ def test_an_estimate_says_that_it_is_low(streamproof: Any) -> None:
 
 
 def test_the_line_that_reproduces_gives_the_same_document(streamproof: Any) -> None:
-    """Without a seed one is drawn; the line told takes the same walks, and the answers differ in their seconds only."""
+    """Without a seed one is drawn; the printed line takes the same walks, and the answers differ in their seconds only."""
     first = json.loads(
         streamproof("simulate", "reference.die_hard", "--uniform", "--walks", "9", "-q", "--json", "-").out
     )

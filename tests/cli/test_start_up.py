@@ -48,7 +48,7 @@ print(code, *(name for name in sys.modules if name.split(".")[0] == "streamproof
 
 @pytest.mark.parametrize(
     ("model", "most"),
-    share([("regions", 100), ("partition_lifecycle", 100), ("slots", 105), ("baton", 100)], 2),
+    share([("regions", 100), ("partition_lifecycle", 100), ("slots", 105), ("baton", 100)], 4),
 )
 def test_a_check_loads_few_modules(tmp_path: Path, model: str, most: int) -> None:
     """A check of a bundled model loads a bounded number of the program's files: what it does not need stays unloaded."""

@@ -148,7 +148,7 @@ def test_a_refuted_variant_is_not_asked_about_at_larger_sizes(streamproof: Any, 
     assert full["doubled"]["refutations"] == found["doubled"]["refutations"]
 
 
-def test_other_axes_are_told_apart(streamproof: Any, words: Path) -> None:
+def test_other_axes_are_distinguished(streamproof: Any, words: Path) -> None:
     """A variant that another parameter saves at some of its values is ended only where it is refuted."""
     found = answer(streamproof, "--variant", "doubled", "-p", "extra=0..3", "--property", "low")["generated"]["rows"]
     ended = {row["parameters"]["extra"]: len(row["stages"]) for row in found if row["variant"] == "doubled"}

@@ -162,7 +162,7 @@ def test_a_row_is_printed_when_an_engine_has_answered(streamproof: Any, monkeypa
     assert rows == ["compiled", "compiled,", "python"]
 
 
-def test_a_difference_is_told_with_a_state(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_reported_with_a_state(streamproof: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """One engine forgets a condition: exit code 162, which engines, on which level, and a state that one has."""
     from streamproof.explicit import writer
     from streamproof.system import expr as e

@@ -5,13 +5,19 @@ from __future__ import annotations
 import importlib.util
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from streamproof.conformance.flink import reader
+from streamproof.conformance.flink.layouts import given_pattern
+
 DATA = Path(__file__).parents[1] / "data" / "flink"
+KEPT = 12
+"""Recorded runs that are kept as they were read."""
 
 
 def _unpack(name: str, folder: Path) -> Path:
@@ -56,6 +62,27 @@ def flink_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _unpack("agent", tmp_path_factory.mktemp("flink"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _recorded_runs_are_read_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Test after test judges the recorded runs, which no test changes; copies are read as always."""
+    place, kept = str(tmp_path_factory.getbasetemp() / "flink"), dict[Any, Any]()
+    read = reader._LogReader.read
+
+    def once(of: reader._LogReader) -> reader.FlinkRun:
+        if not str(of.source.folder).startswith(place):
+            return read(of)
+        key = of.source, given_pattern()
+        found = kept.pop(key, None) or read(of)
+        kept[key] = found
+        if len(kept) > KEPT:
+            del kept[next(iter(kept))]
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader._LogReader, "read", once)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tool_module() -> Callable[[str], ModuleType]:
     """Imports a script of `tools/` by its name."""
@@ -71,3 +98,9 @@ def tool_module() -> Callable[[str], ModuleType]:
         return module
 
     return imported
+
+
+@pytest.fixture(scope="session")
+def flink_public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of logs that were rebuilt from public reports, one folder for each. Read only."""
+    return _unpack("public", tmp_path_factory.mktemp("flink"))

@@ -130,13 +130,14 @@ def test_a_log_of_another_system_is_rejected_at_its_line(tmp_path: Path) -> None
 
 
 def test_the_example_outside_flink_needs_the_public_doors_alone() -> None:
-    """Its model imports the language, its binding the conformance interface, its implementation nothing of ours."""
+    """Its model imports the language, its binding and its adapter their interfaces, its service nothing."""
     imported = {}
     for file in sorted((Path(__file__).parents[2] / "examples" / "lease").glob("*.py")):
         nodes = ast.walk(ast.parse(file.read_text()))
         found = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
         imported[file.name] = {module for module in found if module.partition(".")[0].startswith("streamproof")}
     assert imported == {
+        "adapter.py": {"streamproof.driving"},
         "binding.py": {"streamproof.conformance"},
         "lease.py": {"streamproof"},
         "service.py": set(),

@@ -116,8 +116,9 @@ def test_without_a_default_binding_the_models_are_named(tmp_path: Path, monkeypa
     monkeypatch.setattr(FlinkFailover, "default", False)
     with pytest.raises(UsageError, match="no binding recognises") as caught:
         bindings_for(tmp_path)
-    names = "baton, checkpoints, credit, credit_channel, cyclic, failover, partition_lifecycle, regions, slot_pool"
-    assert caught.value.remedy == f"name a model with --model: {names}"
+    models = "baton buffer_shares checkpoints credit credit_channel cyclic failover loop_checkpoint_counts"
+    others = "partition_lifecycle record_spans regions slot_pool task_descriptors"
+    assert caught.value.remedy == f"name a model with --model: {', '.join([*models.split(), *others.split()])}"
 
 
 # --- tampering

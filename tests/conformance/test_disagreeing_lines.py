@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
 from streamproof.conformance import Event
 from streamproof.conformance.validation import validate_paths
 from streamproof_specs.attempts.flink.agreement import contradictions
@@ -46,7 +47,7 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("kind", EDITS)
+@pytest.mark.parametrize("kind", share(EDITS, 2))
 def test_a_line_that_disagrees_is_rejected(kind: str, flink_logs: Path, tmp_path: Path) -> None:
     """One line of a correct run is changed; the others contradict it."""
     of, pattern, changed = EDITS[kind]

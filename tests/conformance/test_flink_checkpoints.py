@@ -170,7 +170,7 @@ def two_jobs(flink_live: Path, tmp_path_factory: pytest.TempPathFactory, tool_mo
     return folder
 
 
-def test_restores_of_two_jobs_in_one_session_are_told_apart(two_jobs: Path) -> None:
+def test_restores_of_two_jobs_in_one_session_are_distinguished(two_jobs: Path) -> None:
     """The line without a job belongs to the one that restarts; lies about restores are rejected at their lines."""
     assert [v.answer for v in validate_paths([two_jobs], model="checkpoints")] == ["accepted"] * 2
     kinds = defaultdict(list)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from shares import share
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink import FlinkRun, find_runs, read_run
 from streamproof.conformance.flink.message_forms import FORMS
@@ -27,7 +28,7 @@ def _only(run: FlinkRun, family: str, process: str) -> list[Event]:
     return [event for event in run.events if event.event == family and event.process == process]
 
 
-@pytest.mark.parametrize("name", sorted(COUNTS))
+@pytest.mark.parametrize("name", share(sorted(COUNTS), 3))
 def test_counts(name: str, flink_logs: Path, flink_credit: Path) -> None:
     """Each run has as many events of each family as a search for fixed strings finds, and nothing wrong with it."""
     run = read_run(_folder(name, flink_logs, flink_credit))
@@ -195,7 +196,7 @@ def test_loops_of_flink_1(flink_logs: Path) -> None:
     assert (min(steps), max(steps), len(steps)) == (1, 4, 20)
 
 
-def test_two_jobs_are_told_apart(flink_logs: Path, tmp_path: Path) -> None:
+def test_two_jobs_are_distinguished(flink_logs: Path, tmp_path: Path) -> None:
     """With two jobs in one log, events that name no job still find theirs over attempts and slots."""
     for name in ("jobmanager", "taskmanager-0", "taskmanager-1"):
         both = [(flink_logs / run / f"{name}.log").read_text() for run in ("a-taskfail-1", "b-delfile-1")]

@@ -188,8 +188,11 @@ def test_a_last_line_without_its_end(run: Path, recorded: FlinkRun) -> None:
     [
         (b"", "the file is empty"),
         (bytes(range(256)) * 50, "the file is damaged or no text, and no record of Flink's is in it"),
-        (b"hello\nworld\n", "no record of Flink's is in it"),
-        (b"2026-11-21 03:17:55,749 INFO  org.apache.spark.Main - hello\n" * 9, "no record of Flink's is in it"),
+        (b"hello\nworld\n", "no record of Flink's is in it: none of its 2 lines begins like a record"),
+        (
+            b"2026-11-21 03:17:55,749 INFO  org.apache.spark.Main - hello\n" * 9,
+            "no record of Flink's is in it: 9 records of other programs, the first logger is Main",
+        ),
     ],
 )
 def test_files_that_are_not_flinks(run: Path, tmp_path: Path, content: bytes, why: str) -> None:

@@ -24,7 +24,7 @@ from streamproof.conformance.flink import (
     read_run,
 )
 from streamproof.conformance.flink.graph import pattern_of, producers_of, same_connections
-from streamproof.conformance.flink.rest import NoAnswer
+from streamproof.conformance.flink.rest import NoAnswer, Subtask
 
 JOB = "337d69de26fec894361caf2e7c702644"
 HEAD = re.compile(r"\d{4}-\d\d-\d\d ")
@@ -42,7 +42,7 @@ def only_job(run: FlinkRun) -> str:
 
 
 def _shape(graph: JobGraph) -> set[tuple[str, str, str | None, str | None]]:
-    """Edges by names, with patterns told apart only where they connect subtasks differently."""
+    """Edges by names, with patterns distinguished only where they connect subtasks differently."""
     vertices = {vertex.id: vertex for vertex in graph.vertices}
 
     def pattern(edge: Edge) -> str | None:
@@ -115,7 +115,7 @@ def test_the_diamond(flink_logs: Path) -> None:
     assert {e.ship for e in both.edges} == {"REBALANCE", "RESCALE"}
 
 
-def test_datasets_that_cannot_be_told_apart(flink_logs: Path) -> None:
+def test_datasets_that_cannot_be_distinguished(flink_logs: Path) -> None:
     """Two datasets of one producer to two consumers alike: neither edge is given one, both have type and pattern."""
     run = read_run(flink_logs / "i117-bulk-1")
     graph = graph_from_log(run, only_job(run))
@@ -195,11 +195,12 @@ def _answer(flink_logs: Path) -> dict[str, Any]:
 
 
 def test_a_bare_answer_will_do(flink_logs: Path, tmp_path: Path) -> None:
-    """What `/jobs/:id` answers, saved as it is, gives the same graph."""
+    """What `/jobs/:id` answers, saved as it is, gives the same graph, without the places and states of subtasks."""
     file = tmp_path / "rest-337d69de.json"
     file.write_text(json.dumps(_answer(flink_logs)["job"]))
     whole = read_rest(flink_logs / "b-lostpart-1" / "rest-337d69de.json")
-    assert read_rest(file) == replace(whole, file=str(file))
+    assert read_rest(file) == replace(whole, file=str(file), subtasks={})
+    assert whole.subtasks["cbc357ccb763df2852fee8c4fc7d55f2", 0] == Subtask("FINISHED", "tm-1")
 
 
 @pytest.mark.parametrize(

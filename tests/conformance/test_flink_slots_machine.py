@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import streamproof_models.slots.pool_variants  # noqa: F401  (declaring a variant registers it)
+from shares import share
 from streamproof import System
 from streamproof.conformance import Event, Plan, RunVerdict, compile_model, judge
 from streamproof.conformance.flink import FlinkRun, Process
@@ -203,10 +204,13 @@ def test_walks_of_the_slot_pool_are_accepted(number: int, seeds: int) -> None:
 
 @pytest.mark.parametrize(
     ("variant", "reason"),
-    [
-        ("freed-with-task", "for it and RELEASING on its TaskManager"),
-        ("pending-freed", "is PENDING for the ResourceManager, not ALLOCATED"),
-    ],
+    share(
+        [
+            ("freed-with-task", "for it and RELEASING on its TaskManager"),
+            ("pending-freed", "is PENDING for the ResourceManager, not ALLOCATED"),
+        ],
+        2,
+    ),
 )
 def test_walks_of_variants_are_rejected(variant: str, reason: str) -> None:
     """A defect that lines show is found by them. Those of the other variants are in messages and in what never happens."""

@@ -31,7 +31,7 @@ def larger(model: str, name: str, number: int, most: int) -> Any:
     )
 
 
-@pytest.mark.parametrize(("model", "name"), share(BOUNDS, 6))
+@pytest.mark.parametrize(("model", "name"), share(BOUNDS, 12))
 def test_a_bound_removes_no_behaviour(model: str, name: str) -> None:
     """From the number of a small instance."""
     assert larger(model, name, SMALL.get(model, {}).get(name, DEFAULTS[model][name]), 300) is None

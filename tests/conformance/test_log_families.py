@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from streamproof.conformance.flink import read_run
+from streamproof.conformance.flink.message_forms import FORMS
 
 CALLS = Path(__file__).parents[1] / "data" / "flink" / "log_calls_2.3.0.tsv.xz"
+TABLE = CALLS.with_name("log_families.tsv")
 UNLISTED = {"ckpt.failed", "ckpt.savepoint"}
 """Families whose calls are in the list with another constant, since they choose between two texts."""
 
@@ -77,3 +79,13 @@ def test_a_jar_has_the_messages_of_its_classes(tool: ModuleType, tmp_path: Path,
     monkeypatch.setattr("sys.argv", ["log_families.py", str(jar)])
     assert tool.main() == 1
     assert "missing in 1.19" in capsys.readouterr().out
+
+
+def test_the_table_of_versions_has_what_each_version_should_log(tool: ModuleType) -> None:
+    """Made from the jars of six versions: every family, missing only where the version is not expected to have it."""
+    header, *rows = (line.split("\t") for line in TABLE.read_text().splitlines())
+    assert header == ["family", "1.13.6", "1.16.3", "1.18.1", "1.20.3", "2.1.1", "2.3.0"]
+    assert {row[0] for row in rows} == {form.family for forms in FORMS.values() for form in forms}
+    for family, *owners in rows:
+        for version, owner in zip(header[1:], owners, strict=True):
+            assert owner != "-" or not tool.is_logged_by(family, version), (family, version)

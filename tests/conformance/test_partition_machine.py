@@ -151,7 +151,7 @@ def test_every_step_is_a_step_of_the_model(machine: type[Model], size: dict[str,
     assert result.counts.distinct == states
 
 
-@pytest.mark.parametrize(("rule", "guard"), share(GUARDS, 8))
+@pytest.mark.parametrize(("rule", "guard"), share(GUARDS, 16))
 def test_a_guard_that_is_dropped_is_noticed(rule: str, guard: str) -> None:
     """The machine that is followed then makes a step that is none of the model's."""
     dropped = OUTPUT.with_instances(

@@ -229,7 +229,7 @@ SURVIVORS = {("renew", "s.restarts_left > 0")}
 """Guards that no log needs: the number of restarts is taken from the log, and decisions announce each."""
 
 
-@pytest.mark.parametrize(("owner", "name", "line"), [*guards()])
+@pytest.mark.parametrize(("owner", "name", "line"), share(guards(), 9))
 def test_a_guard_that_is_dropped_shows(
     owner: type,
     name: str,

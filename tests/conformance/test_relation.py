@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from offloading_jobs import offloaded
 from streamproof import Model, Range, State, action, refines, require
 from streamproof.conformance import (
     Event,
@@ -140,6 +143,17 @@ def test_rules_of_an_own_machine_are_said_to_be_compared_by_nothing() -> None:
     assert machine.text == "RecordedChannel, which has the rules of credit_channel (flink)"
 
 
+def test_the_name_of_a_module_makes_no_machine_one_of_this_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that says that it is of such a module, or is put there, but is defined elsewhere, is compared by nothing."""
+    monkeypatch.setattr(Own, "__module__", RecordedChannel.__module__)
+    assert not relation(Own, Counter).compared
+    forged = ModuleType("streamproof_specs.own")
+    forged.Own = Own  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, forged.__name__, forged)
+    monkeypatch.setattr(Own, "__module__", forged.__name__)
+    assert not relation(Own, Counter).compared
+
+
 def test_machine_is_the_one_that_a_system_was_compiled_from() -> None:
     """Compiled in advance or on demand; a system built in another way has none."""
     small = {"channels": 1, "depth": 1}
@@ -179,7 +193,7 @@ def test_every_verdict_has_machine_and_relation() -> None:
     assert relation_of(log.system, "counter").kind == "same"
 
 
-RUNTIME = ("walk", "sales", "batch-69", "loop", "readings")
+RUNTIME = ("walk", "sales", "batch-69", "loop", "readings", "looped", "spans")
 FLINK = ("logs/e-slots-1", "live/ckpt-expo", "live/hybrid-full2", "credit/d-2x2-e1-f1")
 
 
@@ -187,7 +201,9 @@ FLINK = ("logs/e-slots-1", "live/ckpt-expo", "live/hybrid-full2", "credit/d-2x2-
 def runs(tmp_path_factory: Any, flink_logs: Path, flink_live: Path, flink_credit: Path) -> list[Path]:
     """Runs of Flink and of the runtime that all machines follow together."""
     folders = {"logs": flink_logs, "live": flink_live, "credit": flink_credit}
-    simulated = runtime_lies.recorded(tmp_path_factory.mktemp("runs"), RUNTIME)
+    written = tmp_path_factory.mktemp("runs")
+    simulated = runtime_lies.recorded(written, RUNTIME)
+    simulated.append(runtime_lies.write(runtime_lies.records_of(offloaded(7)[0]), written / "offloaded.ndjson"))
     return [folders[run.partition("/")[0]] / run.partition("/")[2] for run in FLINK] + simulated
 
 

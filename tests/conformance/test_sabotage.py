@@ -48,7 +48,7 @@ def recorded(flink_logs: Path, flink_more: Path, flink_live: Path, flink_credit:
     return lambda run: folders[run.partition("/")[0]] / run.partition("/")[2]
 
 
-@pytest.mark.parametrize("model", share(RUNS, 3))
+@pytest.mark.parametrize("model", share(RUNS, 12))
 def test_no_action_can_be_left_out(model: str, recorded: Any) -> None:
     """Each action that a run takes is needed: without it the run is rejected."""
     results = sabotaged(SOURCES[model], map(recorded, RUNS[model]), lies=False, lines=0, with_variants=False)
@@ -79,11 +79,11 @@ def test_guards_are_those_of_all_functions_that_a_machine_has() -> None:
 
 
 LISTED = PAGE.read_text(encoding="utf-8")
-SHORT = ("checkpoints", "runtime.cyclic")
-"""Those that take seconds."""
 
 
-@pytest.mark.parametrize("name", [n if n in SHORT else pytest.param(n, marks=pytest.mark.long) for n in SOURCES])
+@pytest.mark.parametrize(
+    "name", [n if n == "checkpoints" else pytest.param(n, marks=pytest.mark.long) for n in SOURCES]
+)
 def test_the_page_is_the_tools(name: str, tmp_path: Path) -> None:
     """What the page says is noticed is noticed, by the same logs, and the reasons for the rest are those."""
     rows, text = section(sabotaged(SOURCES[name], SOURCES[name].runs(tmp_path)))

@@ -42,3 +42,12 @@ def test_at_least_four_fifths_of_all_recorded_events_are_judged(flink_logs: Path
     found = counted(flink_logs, flink_live)
     reasons_are_known(found)
     assert found.percent >= 80
+
+
+@pytest.mark.long
+def test_failures_of_the_whole_job_and_sessions_have_their_reasons(flink_more: Path, flink_versions: Path) -> None:
+    """A report of a failure of the whole job is judged with its decision; a session has a job that was refused."""
+    found = counted(flink_more / "global", flink_more / "hybrid", flink_versions / "refused-job")
+    reasons_are_known(found)
+    assert (found.read["failover.global"], found.judged["failover.global"]) == (1, 1)
+    assert found.why_not("net.partreq") == UNJUDGED["part."]

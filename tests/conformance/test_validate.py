@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof.conformance.found_runs import binding_for
 from streamproof.conformance.validation import validate_paths
 from streamproof.system import InputError, UsageError
@@ -66,7 +67,7 @@ def at_info(line: str) -> str | None:
     return None if re.search(r"^\S+ \S+ +DEBUG ", line) else line
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", share(LOGS, 2))
 def test_a_recorded_run_is_accepted(name: str, flink_logs: Path) -> None:
     """Flink 2.3 and 1.17 did nothing that the protocol does not allow, on either side."""
     record = only(flink_logs / name)
@@ -74,7 +75,7 @@ def test_a_recorded_run_is_accepted(name: str, flink_logs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["rand2", "pipe", "stream", "global", "cancel", "sigstop", "adbatch", "hybrid", "spec"]
+    "name", share(["rand2", "pipe", "stream", "global", "cancel", "sigstop", "adbatch", "hybrid", "spec"], 3)
 )
 def test_a_run_with_rare_turns_is_accepted(name: str, flink_more: Path) -> None:
     """Random failures, lost and paused executors, failures of the whole job, cancelled jobs, an adaptive batch job, a hybrid
@@ -121,6 +122,9 @@ def test_a_record_counts_what_was_followed(flink_logs: Path) -> None:
 def test_restart_sets_are_named(flink_logs: Path) -> None:
     """First the lost task alone, then, with the lost partitions known, all but the one that was not scheduled."""
     first, second = only(flink_logs / "b-lostpart-1")["recoveries"]
+    (early,) = first.pop("designed")
+    assert "decides before it forgets the results on it" in early["text"]
+    assert "only when a reader misses it" in second["designed"][0]["text"]
     assert first == {
         "decided": "2026-11-21T03:19:12.322",
         "recovered": "2026-11-21T03:19:22.461",

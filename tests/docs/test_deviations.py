@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_cited_lines_are_in_the_logs() -> None:
     """The page names archive, run, file and line, and then the words."""
     page = (ROOT / "docs" / "flink-deviations.md").read_text()
-    cited = re.findall(r"`((?:logs|live|more)/[^`:]+):(\d+)` ([^|<]+?)(?:<br>| \|)", page)
+    cited = re.findall(r"`((?:logs|live|more|public)/[^`:]+):(\d+)` ([^|<]+?)(?:<br>| \|)", page)
     assert len(cited) > 12
     texts: dict[str, list[str]] = {}
     for name in {place.partition("/")[0] for place, _, _ in cited}:

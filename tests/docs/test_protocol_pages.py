@@ -14,8 +14,15 @@ from streamproof.model_registry import bundled, find
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = [name for name in bundled() if not name.startswith("reference.")]
 PAGES = {
+    "baton_any_loop": "protocols/baton.md",
     "baton_channels": "protocols/compositions.md",
+    "baton_counts": "protocols/baton.md",
     "buffer_pool": "bugbench.md",
+    "split_assignment": "bugbench.md",
+    "slot_offers": "bugbench.md",
+    "job_restarts": "bugbench.md",
+    "late_readers": "bugbench.md",
+    "blocking_result": "bugbench.md",
     "buffer_shares": "protocols/credit.md",
     "cached_results": "protocols/failover.md",
     "co_location": "protocols/failover.md",
@@ -28,6 +35,8 @@ PAGES = {
     "credit_flush": "protocols/credit.md",
     "credit_locks": "protocols/credit.md",
     "cyclic_counts": "protocols/cyclic.md",
+    "failover_any_graph": "protocols/failover.md",
+    "failover_decisions": "protocols/failover.md",
     "failure_budgets": "protocols/failover.md",
     "lifecycle_failover": "protocols/compositions.md",
     "logical_slot": "protocols/slots.md",
@@ -43,11 +52,17 @@ PAGES = {
     "slot_pool": "protocols/slots.md",
     "slot_views": "protocols/slots.md",
     "task_attempt": "how-to-validate-flink.md",
+    "task_descriptors": "protocols/regions.md",
 }
 """The pages of models that share one, below docs/; any other model has a page of its own name under docs/protocols/."""
 TESTS = {
     "baton_channels": "test_compositions.py",
     "buffer_pool": "test_defects.py",
+    "split_assignment": "test_defects.py",
+    "slot_offers": "test_defects.py",
+    "job_restarts": "test_defects.py",
+    "late_readers": "test_defects.py",
+    "blocking_result": "test_defects.py",
     "buffer_shares": "test_mechanisms.py",
     "cached_results": "test_mechanisms.py",
     "co_location": "test_mechanisms.py",
@@ -62,6 +77,7 @@ TESTS = {
     "region_slots": "test_compositions.py",
     "scheduling_types": "test_mechanisms.py",
     "shared_slot": "test_defects.py",
+    "task_descriptors": "test_mechanisms.py",
 }
 """The tests of models that share a file; those of any other model are in the file of its name."""
 

@@ -17,7 +17,7 @@ PAGES = {
     "main-thread.md": ("main_thread",),
     "partition-lifecycle.md": ("partition_lifecycle", "partition_counts"),
     "slots.md": ("slots", "slot_owners", "slot_pool", "slot_views", "logical_slot"),
-    "regions.md": ("regions", "region_core"),
+    "regions.md": ("regions", "region_core", "task_descriptors"),
     "compositions.md": ("lifecycle_failover", "region_slots", "baton_channels"),
 }
 """Page -> its models with a table of variants."""

@@ -28,6 +28,13 @@ TABLES = re.findall(r"^<!-- (more )?fields of: (.*?) -->\n((?:\|.*\n)+)", PAGE, 
 PREPARE = {
     "cat measured.itf.json": "streamproof export reference.die_hard --format itf --property measured --out measured.itf.json",
     "cat verdicts.json": "tar xf tests/data/flink/logs.tar.xz && streamproof validate logs/a-taskfail-1 --json verdicts.json",
+    "cat incident.json": "tar xf tests/data/flink/logs.tar.xz && streamproof incident logs/a-taskfail-1 --json incident.json",
+    "cat drive.json": (
+        "streamproof drive examples/lease/lease.py --adapter examples/lease/adapter.py:LeaseAdapter --seed 1 --walks 3"
+        " --json drive.json"
+    ),
+    "cat suite.json": "streamproof suite reference.two_phase_commit --out suite --json suite.json",
+    "cat contract.json": "streamproof contract examples/lease/lease.py --json contract.json",
     "cat run.json": "streamproof run examples/word_count.py --simulate --json run.json",
     "cat real.json": "streamproof run examples/word_count.py --taskmanagers 2 --kill tm-1@5 --json real.json",
     "cat report.json": (

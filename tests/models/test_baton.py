@@ -33,6 +33,7 @@ COUNTS = {
     "timeout": (114, 190, 16),
     "reopened": (182, 292, 19),
     "unscoped": (367, 740, 21),
+    "restored": (507, 1104, 26),
     "inner-forward": (106, 200, 17),
     "head-unasked": (26, 42, 11),
     "upstream-unwaited": (72, 143, 13),
@@ -199,9 +200,10 @@ SIDE_BY_SIDE = {
 """Distinct states of the text at its word."""
 
 
-@pytest.mark.parametrize("work", [1, 3])
-@pytest.mark.parametrize("name", ["self-loop", "loop", "alignment", "diamond", "sequential"])
-@pytest.mark.parametrize("variant", ["literal", "literal-two-types"])
+@pytest.mark.parametrize(
+    ("variant", "name", "work"),
+    share([(variant, name, work) for (variant, work), names in SIDE_BY_SIDE.items() for name in names], 6),
+)
 def test_the_text_holds_where_loops_have_one_head_and_none_inside(variant: str, name: str, work: int) -> None:
     """With the status of step 3.2, all properties hold on loops side by side with one head each."""
     result = explore(SPEC.system(variant, topology=name, work=work))
@@ -209,7 +211,7 @@ def test_the_text_holds_where_loops_have_one_head_and_none_inside(variant: str, 
     assert result.counts.distinct == SIDE_BY_SIDE[variant, work][name]
 
 
-@pytest.mark.parametrize(("variant", "states"), [("literal", 663), ("literal-two-types", 1444)])
+@pytest.mark.parametrize(("variant", "states"), share([("literal", 663), ("literal-two-types", 1444)], 2))
 def test_the_text_holds_on_every_small_graph_without_nested_loops(variant: str, states: int) -> None:
     """Up to three operators, of one subtask each; the page has the sweep up to four."""
     found = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.base.options import SearchOptions
 from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
@@ -26,7 +27,7 @@ COUNTS = {
 """Distinct states, generated states and depth, at the parameters that a variant is refuted at."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Buffers are conserved and no channel stops another; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])

@@ -38,7 +38,7 @@ def deployment(graph: JobGraph, **options: object) -> Deployment:
 
 
 def told(plan: Deployment, task: tuple[str, int]) -> list[list[tuple[int, Place]]]:
-    """The partitions and places that a task is told of, by edge."""
+    """The partitions and places that a task is given, by edge."""
     blocks = (plan.blobs[i] if isinstance(i, BlobKey) else i for i in plan.inputs(task))
     return [[(d.number, d.place) for d in read_block(block)] for block in blocks]
 

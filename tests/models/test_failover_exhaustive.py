@@ -248,6 +248,7 @@ def larger_graphs(draw: st.DrawFn) -> JobGraph:
 
 @settings(max_examples=300, deadline=None)
 @given(graph=larger_graphs(), data=st.data())
+@pytest.mark.long
 def test_larger_graphs(graph: JobGraph, data: st.DataObject) -> None:
     """On random larger graphs too, regions are those by pairs and restart sets the least fixpoints."""
     topology = Topology(graph)

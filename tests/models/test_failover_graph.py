@@ -13,7 +13,7 @@ from streamproof_models.failover.topology import Connection, Topology
 def edge(
     source: str, target: str, dataset: str = "d", exchange: Exchange = Exchange.BLOCKING, pattern: str = "POINTWISE"
 ) -> Edge:
-    """An edge, blocking and pointwise unless told otherwise."""
+    """An edge, blocking and pointwise unless stated otherwise."""
     return Edge(source, target, Pattern[pattern], exchange, dataset)
 
 

@@ -45,7 +45,7 @@ COUNTS = {
     "no-fence-eager": (1615, 2892, 23),
     "literal-pseudocode": (74, 90, 16),
     "lost-executors": (4245, 7786, 34),
-    "flink": (8874, 17097, 46),
+    "flink": (8857, 17059, 46),
     "eager-deployment": (11118, 26873, 35),
     "kept-results": (1361, 2473, 27),
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shares import share
 from streamproof import Spec, eventually, leads_to, temporal
 from streamproof.base.options import SearchOptions
 from streamproof.explicit.exploration import explore
@@ -41,7 +42,7 @@ VERDICTS: dict[str | None, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("variant", [None, *Failover.variants])
+@pytest.mark.parametrize("variant", share([None, *Failover.variants], 6))
 def test_temporal_properties_of_failover(variant: str | None) -> None:
     """The verdict on each variant; each violation is a fair lasso that replay confirms."""
     spec = Spec(Failover, (comes_to_an_end, recovers), {}, SPEC.variant_parameters)

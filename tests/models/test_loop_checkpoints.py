@@ -56,7 +56,7 @@ NUMBERS = {
 """The same of the counts."""
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 3), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 6), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The default rules have all properties; each variant violates what is expected of it, and nothing else."""
     established(SPEC, variant, COUNTS[variant])
@@ -131,6 +131,7 @@ def test_each_step_is_a_step_of_the_counts(variant: str | None, holds: bool) -> 
     assert (result.finding("counted").verdict is Verdict.HOLDS) == holds
 
 
+@pytest.mark.long
 def test_counts_are_proved_for_any_number_of_records_and_failures(tmp_path: Path) -> None:
     """With a certificate that the verifier accepts."""
     out, certificate = tmp_path / "proof.json", tmp_path / "proof.cert"

@@ -15,6 +15,7 @@ from streamproof_specs.cyclic.head import SPEC
 
 COUNTS = {
     None: (68328, 353389, 21),
+    "barriers": (273312, 1418947, 24),
     "one-too-many": (34632, 166333, 17),
     "spill-dropped": (9360, 63031, 15),
     "spill-overtaken": (177840, 884173, 24),

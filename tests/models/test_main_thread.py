@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.cli.verbs import run
 from streamproof.explicit.exploration import explore
 from streamproof.system import Verdict
@@ -38,7 +39,7 @@ CURED = {"offloaded", "one-by-one"}
 """Variants with the work of Flink 1.12 that have all properties."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 9), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The default rules have all properties; each variant violates what is expected of it, and nothing else."""
     established(SPEC, variant, COUNTS[variant])
@@ -79,7 +80,7 @@ def test_safety_is_proved_for_every_size(variant: str | None, tmp_path: Path) ->
     assert run(["verify-certificate", str(certificate), "-q"]) == 0
 
 
-@pytest.mark.parametrize(("parallelism", "holds"), [(1, True), (2, True), (3, True), (4, False), (5, False)])
+@pytest.mark.parametrize(("parallelism", "holds"), share([(3, True), (1, True), (2, True), (4, False), (5, False)], 3))
 def test_edge_by_edge_fails_from_some_parallelism_on(parallelism: int, holds: bool) -> None:
     """The square of the parallelism reaches a time-out that grows with the parallelism: then the job never runs."""
     result = explore(SPEC.system("edge-by-edge", crashes=0, hangs=0, parallelism=parallelism))

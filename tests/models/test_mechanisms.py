@@ -18,8 +18,9 @@ from streamproof_specs.failover.cached import SPEC as CACHED
 from streamproof_specs.failover.co_location import SPEC as CO_LOCATION
 from streamproof_specs.failover.properties import SPEC as FAILOVER
 from streamproof_specs.regions.scheduling_types import SPEC as TYPES
+from streamproof_specs.regions.task_descriptors import SPEC as DESCRIPTORS
 
-SPECS = (CACHED, BUDGETS, CO_LOCATION, TYPES, SHARES, SPANS)
+SPECS = (CACHED, BUDGETS, CO_LOCATION, TYPES, SHARES, SPANS, DESCRIPTORS)
 
 COUNTS = {
     "cached_results": {
@@ -69,6 +70,7 @@ COUNTS = {
     "buffer_shares": {
         None: (102, 432, 9),
         "weak-requests": (102, 432, 9),
+        "divided": (102, 432, 9),
         "overcommitted": (19, 55, 6),
         "first-takes-all": (102, 428, 9),
         "not-redistributed": (463, 2101, 11),
@@ -84,6 +86,15 @@ COUNTS = {
         "dropped-when-full": (13338, 45241, 23),
         "no-spanning": (3, 3, 2),
     },
+    "task_descriptors": {
+        None: (379, 1284, 12),
+        "deleted-when-fetched": (283, 792, 12),
+        "deleted-with-first": (431, 1380, 12),
+        "keyed-by-region": (699, 2432, 12),
+        "no-eviction": (455, 1388, 12),
+        "never-deleted": (427, 1354, 12),
+        "kept-after-job": (374, 1260, 10),
+    },
 }
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 
@@ -94,12 +105,13 @@ MEDIUM = {
     "scheduling_types": (540, 1593, 27),
     "buffer_shares": (178, 787, 11),
     "record_spans": (109807, 411935, 29),
+    "task_descriptors": (6994, 40873, 16),
 }
 """The same at size medium, without a variant."""
 
 
 @pytest.mark.parametrize(
-    ("name", "variant"), share([(name, v) for name, variants in COUNTS.items() for v in variants], 2), ids=str
+    ("name", "variant"), share([(name, v) for name, variants in COUNTS.items() for v in variants], 8), ids=str
 )
 def test_every_expected_verdict_is_established(name: str, variant: str | None) -> None:
     """The default rules have all properties; each variant violates what is expected of it, and nothing else."""
@@ -115,7 +127,7 @@ def test_every_property_is_refuted_by_a_variant(spec) -> None:  # type: ignore[n
     assert set(COUNTS[spec.model.name]) == {None, *spec.model.variants}
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.model.name)
+@pytest.mark.parametrize("spec", share(SPECS, 2), ids=lambda spec: spec.model.name)
 def test_medium_holds(spec) -> None:  # type: ignore[no-untyped-def]
     """Also with more records, failures and buffers."""
     result = explore(spec.system(**spec.model.sizes["medium"]))
@@ -123,7 +135,14 @@ def test_medium_holds(spec) -> None:  # type: ignore[no-untyped-def]
     assert (result.counts.distinct, result.counts.generated, result.counts.depth) == MEDIUM[spec.model.name]
 
 
-@pytest.mark.parametrize(("spec", "counts"), [(CACHED, (676548, 2244329, 38)), (SHARES, (1066, 6225, 14))])
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        (CACHED, (676548, 2244329, 38)),
+        (SHARES, (1066, 6225, 14)),
+        pytest.param(DESCRIPTORS, (263423, 1404515, 20), marks=pytest.mark.long),
+    ],
+)
 def test_large_holds(spec, counts: tuple[int, int, int]) -> None:  # type: ignore[no-untyped-def]
     """A tree with two sinks; four pools."""
     result = explore(spec.system(**spec.model.sizes["large"]))

@@ -72,7 +72,7 @@ CATALOGUE = {
 """States of each job graph, scheduled lazily and eagerly."""
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Every property holds of the model; each omitted rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])

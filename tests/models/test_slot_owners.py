@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from model_verdicts import established
+from shares import share
 from streamproof.cli.verbs import run
 from streamproof_specs.slots.owners import SPEC
 
@@ -24,7 +25,7 @@ FREE = "instances,slots,subtasks,vertices,constraints"
 SAFETY = ("exclusive", "no_leak", "owned", "co_located", "in_one_slot", "dead_refused")
 
 
-@pytest.mark.parametrize("variant", [None, *SPEC.model.variants], ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 2), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """Slots are neither lost nor given twice; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])

@@ -41,7 +41,7 @@ COUNTS = {
 """Distinct states, generated states and depth, at the parameters that a variant is refuted with."""
 
 
-@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 4), ids=str)
+@pytest.mark.parametrize("variant", share([None, *SPEC.model.variants], 8), ids=str)
 def test_every_expected_verdict_is_established(variant: str | None) -> None:
     """The scheduler loses no slot and no subtask; each broken rule shows in what is expected of it."""
     established(SPEC, variant, COUNTS[variant])
@@ -74,7 +74,7 @@ def test_the_scheduler_holds_at_other_sizes(parameters: dict[str, Any], distinct
 
 
 @pytest.mark.parametrize(
-    ("variant", "distinct"), [("future-fails", 24522), ("refusing", 23222), ("forced-location-only", 35906)]
+    ("variant", "distinct"), share([("refusing", 23222), ("future-fails", 24522), ("forced-location-only", 35906)], 3)
 )
 def test_sound_calls_hold_at_the_small_size(variant: str, distinct: int) -> None:
     """Two co-located subtasks and one to be queued: failing futures, refused calls and forced locations break nothing."""

@@ -253,13 +253,13 @@ def test_steps_that_are_seen_as_none() -> None:
 
 
 def test_a_mapping_that_leaves_the_sort_is_a_mistake() -> None:
-    """It is told with its line, like a value of a variable that leaves its sort."""
+    """It is reported with its line, like a value of a variable that leaves its sort."""
     finding = explore(Halves.system("beyond")).finding("clock")
     assert finding.verdict is Verdict.ERROR
     assert "hour of clock leaves Range(0, 2) in property clock" in finding.because
 
 
-def test_properties_are_told_without_compiling() -> None:
+def test_properties_are_listed_without_compiling() -> None:
     """The list of a model's properties has those of its refinements, in the order of the compiled system."""
     for model in (Commit, Detecting998, Halves):
         target = Target("", Spec(model), False)

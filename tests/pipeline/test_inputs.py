@@ -18,7 +18,7 @@ from streamproof.pipeline.inputs import Skipped, discover
 def test_each_form_is_recognised_by_content_whatever_its_name(
     tmp_path: Path, event: Any, verdict: Any, write: Any
 ) -> None:
-    """Plain and compressed NDJSON, Parquet and the JSON document are told apart without looking at names."""
+    """Plain and compressed NDJSON, Parquet and the JSON document are distinguished without looking at names."""
     for number, name in enumerate(("a.ndjson", "b.ndjson.gz", "c.parquet")):
         write(tmp_path / name, [event("start")]).rename(tmp_path / f"e{number}")
     for number, name in enumerate(("a.ndjson", "b.ndjson.gz", "c.parquet", "d.json")):

@@ -6,7 +6,7 @@ import copy
 import json
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -247,6 +247,103 @@ def test_attempts_outside_the_record_are_counted() -> None:
     text = text_of(page_of([record]))
     assert "The verdict's JSON has the first 8 of 12,345 attempts; the others are not drawn." in text
     assert "1 attempt has no times in the log and is not drawn." in text
+
+
+def test_an_edge_that_skips_layers_crosses_no_box() -> None:
+    """On random graphs: the points of every path, 20 for each of its curves, are outside all boxes, between its two ends."""
+    rng, skipping = random.Random(5), 0
+    for _ in range(60):
+        count = rng.randint(3, 9)
+        vertices = [{"name": f"v{n}", "parallelism": 1, "regions": [n]} for n in range(count)]
+        pairs = {(a, b) for a, b in (sorted(rng.sample(range(count), 2)) for _ in range(2 * count))}
+        edges = [{"source": a, "target": b, "exchange": "PIPELINED", "pattern": None} for a, b in sorted(pairs)]
+        svg = str(drawn_graph(vertices, edges))
+        boxes = [
+            [float(v) for v in b]
+            for b in re.findall(r'class="box" x="([\d.]+)" y="([\d.]+)" width="(\d+)" height="(\d+)"', svg)
+        ]
+        paths = re.findall(r'class="edge pipelined" d="([^"]+)"', svg)
+        assert (len(boxes), len(paths)) == (count, len(edges))
+        for path in paths:
+            points = list(along(path))
+            skipping += "V" in path
+            for x, y in points[1:-1]:
+                assert not any(left < x < left + w and top < y < top + h for left, top, w, h in boxes), path
+    assert skipping > 50
+
+
+def along(path: str) -> Iterator[tuple[float, float]]:
+    """Points along a path of curves and vertical lines."""
+    x = y = 0.0
+    for kind, numbers in re.findall(r"([MCV])([-\d. e]+)", path):
+        values = [float(n) for n in numbers.split()]
+        if kind == "C":
+            x1, y1, x2, y2, x3, y3 = values
+            for n in range(1, 20):
+                t = n / 20
+                a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+                yield a * x + b * x1 + c * x2 + d * x3, a * y + b * y1 + c * y2 + d * y3
+            x, y = x3, y3
+        else:
+            x, y = (values[0], values[1]) if kind == "M" else (x, values[0])
+        yield x, y
+
+
+def test_a_hang_is_wide_and_axis_labels_differ() -> None:
+    """25 s of hanging, then 6 ms in which the job is cancelled; without the hang, labels of milliseconds after seconds."""
+    record = verdict(restarts=0)
+    record["history"]["states"] = [["RUNNING", at(0)], ["CANCELLING", at(25.6)], ["CANCELED", at(25.606)]]
+    record["history"]["attempts"] = [
+        {"vertex": 0, "subtask": n, "number": 0, "place": None, "states": [["CANCELING", at(25.601 + n / 1000)]]}
+        for n in (0, 1)
+    ]
+    record["history"]["rejected"] = []
+    for hangs in (True, False):
+        record["findings"] = [{"kind": "hang", "message": "m"}] if hangs else []
+        data = history(record)
+        assert data["hangs"] is hangs
+        chart = timeline(data["history"], data["restarts"], hangs=data["hangs"])
+        assert chart is not None
+        labels = [label for _, label in chart["ticks"]]
+        assert len(labels) == len(set(labels)) > hangs
+        assert (chart["hang"] is None) is not hangs
+        assert ("t-hang" in str(chart["rows"][0].bar)) is hangs
+        if hangs:
+            assert chart["hang"]["width"] == pytest.approx(75)
+            assert chart["hang"]["text"] == "hangs for 25.6 s"
+            assert "smaller scale" in chart["notes"][-1]
+    assert "the job hangs" in text_of(page_of([record]))
+
+
+def test_taskmanagers_and_checkpoints_have_rows() -> None:
+    """When each was lost and came back, one that had no task included; checkpoints that complete and fail, and a restore."""
+    record = verdict("tm-0")
+    turn = {"facts": [], "file": None, "line": None}
+    record["history"]["happenings"] = [
+        {"kind": "lost", "at": at(4), "text": "TaskManager tm-9 is lost", "process": "tm-9", **turn},
+        {"kind": "returned", "at": at(8), "text": "TaskManager tm-9 registers again", "process": "tm-9", **turn},
+        {"kind": "restored", "at": at(10.3), "text": "checkpoint 1 is restored", **turn},
+    ]
+    record["history"]["checkpoints"] = [
+        {"number": 1, "begun": at(3), "ended": at(3.5), "outcome": "completed"},
+        {"number": 2, "begun": at(9), "ended": at(9.5), "outcome": "failed"},
+        {"number": 3, "begun": at(11), "ended": None, "outcome": "pending"},
+    ]
+    data = history(record)
+    chart = timeline(data["history"], data["restarts"])
+    assert chart is not None
+    rows = {row.label: row for row in chart["rows"] if row.bar is not None}
+    assert rows["tm-9"].title == "tm-9: lost +4 s, returns +8 s"
+    assert [(m.text, m.style) for m in rows["tm-9"].marks] == [("✗", "failed"), ("✓", "returned")]
+    assert "t-gone" in str(rows["tm-9"].bar)
+    assert rows["tm-0"].title == "tm-0: never lost"
+    assert "t-gone" not in str(rows["tm-0"].bar)
+    assert rows["state"].title == "checkpoints: 1 completed, 1 failed, 1 pending"
+    assert [(m.text, m.title) for m in rows["state"].marks] == [
+        ("✗", "checkpoint 2 fails +9.5 s"),
+        ("↺", "checkpoint 1 is restored +10.3 s"),
+    ]
+    assert str(rows["state"].bar).count("t-stored") == 1
 
 
 def test_large_and_impossible_graphs() -> None:

@@ -84,7 +84,7 @@ def test_each_wrong_variant_is_caught(variant: str, tmp_path: Path) -> None:
     print(f"{variant}: result {by_result}, log {by_log}")
 
 
-@pytest.mark.parametrize("level", ["none", "heavy"])
+@pytest.mark.parametrize("level", share(["heavy", "none"], 2))
 def test_runs_on_every_graph_are_accepted(level: str, tmp_path: Path) -> None:
     """On every graph of the catalogue records visit what they should, and the log is accepted."""
     for number, graph in enumerate(NAMED.values()):

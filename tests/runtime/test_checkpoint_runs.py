@@ -31,7 +31,7 @@ from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.simulation import Outcome, Simulation
 from streamproof_runtime.subtasks.barriers import Snapshot
 from streamproof_runtime.variants.checkpoint_variants import MASTERS, SUBTASKS
-from streamproof_specs.checkpoints.runtime import BINDING
+from streamproof_specs.checkpoints.runtime.binding import BINDING
 
 DISTANCES = (-40, -8, -2, -1, 1, 2, 8, 40)
 """By which an event is moved."""
@@ -228,13 +228,15 @@ def test_jobs_that_cannot_have_checkpoints_are_refused() -> None:
     """With the operators."""
     with pytest.raises(JobError, match="from sales to valid is stored"):
         expect_streaming(regions(example("sales").job()))
-    with pytest.raises(JobError, match="head of loop"):
-        expect_streaming(regions(example("collatz").job()))
     parts = Job("parts")
     for name in "ab":
         parts.source(name, range(3)).process(f"p_{name}", lambda _, n: [n]).collect(f"all_{name}")
     with pytest.raises(JobError, match="there is nothing between a and b"):
         expect_streaming(regions(parts))
+    pipelines = Job("pipelines", regions_of_subtasks=True)
+    pipelines.source("a", range(3), 2).rescale().process("b", lambda _, n: [n], 2)
+    with pytest.raises(JobError, match=r"between a_0 and a_1: .*; leave out regions_of_subtasks, or leave out the"):
+        expect_streaming(regions(pipelines))
 
 
 def test_a_run_on_processes_goes_on_from_a_checkpoint(tmp_path: Path) -> None:

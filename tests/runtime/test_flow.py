@@ -23,11 +23,13 @@ from streamproof_runtime.slots.slot_events import SlotEvents
 from streamproof_runtime.subtasks.batons import Baton
 from streamproof_runtime.subtasks.buffers import BYTES, RECORDS
 from streamproof_runtime.subtasks.flow import BUFFERS, Gate, Outputs
+from streamproof_runtime.subtasks.items import END, Item
 from streamproof_runtime.subtasks.output_buffers import OutputBuffers
 from streamproof_runtime.subtasks.spilling import MemorySpill, Spill, SpillingQueue
-from streamproof_runtime.subtasks.subtask import Item, Subtask, TaskPlan
+from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
+from streamproof_runtime.taskexecutor.executor_host import ExecutorSettings
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
 from streamproof_runtime.variants.flow_variants import FLOWS
 
@@ -50,7 +52,8 @@ def test_a_gate_never_holds_more_than_its_buffers(exclusive: int, floating: int)
             leaving: list[tuple[str, Item, int]] = []
             if step == 0 and made[c] < 30 and not sender.is_blocked([c]):
                 more = draw.randint(1, min(4, 30 - made[c]))
-                leaving = sender.offer([(c, (made[c] + at,)) for at in range(more)])
+                sender.offer([(c, (END, made[c] + at)) for at in range(more)])
+                leaving = sender.send(c)
                 made[c] += more
             elif step == 1 and wire[c]:
                 item, backlog = wire[c].popleft()
@@ -62,7 +65,7 @@ def test_a_gate_never_holds_more_than_its_buffers(exclusive: int, floating: int)
             elif step == 3 and credits[c]:
                 leaving = sender.grant(c, credits[c].popleft())
             for channel, found, backlog in leaving:
-                wire[channel].append((found[0], backlog))
+                wire[channel].append((found[1], backlog))
             for channel, number, _ in gate.announcements():
                 credits[channel].append(number)
             for channel in names:
@@ -76,7 +79,7 @@ def test_a_gate_never_holds_more_than_its_buffers(exclusive: int, floating: int)
 def test_a_channel_without_a_limit_admits_everything() -> None:
     """Feedback: nothing waits."""
     outputs = Outputs(["c"], 1)
-    assert len(outputs.offer([("feedback", (n,)) for n in range(100)])) == 100
+    assert len(outputs.offer([("feedback", (END, n)) for n in range(100)])[0]) == 100
     assert not outputs.is_blocked(["feedback"])
 
 
@@ -142,10 +145,12 @@ def test_a_stalled_sink_stops_the_source(buffers: int, records: int) -> None:
     job = Job("stalled")
     job.source("a", range(100_000)).collect("b")
     host = Alone(records)
-    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=buffers)
+    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), settings=ExecutorSettings(buffers))
     executor.on_message("rm", (m.REQUEST, "0-0", ["rm", 0]))
     executor.on_message("jobmaster", (m.ANSWER, "0-0", True, 1, ["pool", 0]))
-    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}, {"a": "0-0"}, ["pool", 1]))
+    executor.on_message(
+        "jobmaster", (m.DEPLOY, 0, 0, {"placement": {"a": "tm-1", "b": "tm-2"}, "reads": {}}, {"a": "0-0"}, ["pool", 1])
+    )
     executor.on_message("jobmaster", (m.START, 0, 0))
     (source,) = executor.subtasks
     steps = 0
@@ -166,8 +171,11 @@ def test_without_credits_a_sender_waits_for_its_connection_and_a_receiver_stops_
     job = Job("blocked")
     job.source("a", range(1000)).process("b", lambda _, record: [record]).collect("c")
     host, rules = Alone(1), FLOWS["blocked-connection"]
-    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=2, floating=1, flow=rules)
-    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-2", "b": "tm-1", "c": "tm-2"}, {}, {}, ["pool", 0]))
+    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), settings=ExecutorSettings(2, 1, rules))
+    executor.on_message(
+        "jobmaster",
+        (m.DEPLOY, 0, 0, {"placement": {"a": "tm-2", "b": "tm-1", "c": "tm-2"}, "reads": {}}, {}, ["pool", 0]),
+    )
     executor.on_message("jobmaster", (m.START, 0, 0))
     (subtask,) = executor.subtasks
     for number in range(3):

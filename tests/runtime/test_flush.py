@@ -33,6 +33,7 @@ from streamproof_runtime.subtasks.output_buffers import NEVER, OutputBuffers
 from streamproof_runtime.subtasks.subtask import Subtask, TaskPlan
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_runtime.taskexecutor.executor import TaskExecutor
+from streamproof_runtime.taskexecutor.executor_host import ExecutorSettings
 from streamproof_runtime.taskexecutor.partitions import MemoryPartitions
 from streamproof_runtime.variants.flush_variants import FLUSHES
 from streamproof_specs.baton.runtime import BINDING as BATON
@@ -126,8 +127,10 @@ def source(timeout: float, records: int, buffers: int = 8) -> tuple[Alone, TaskE
     job = Job("alone")
     job.source("a", range(records)).collect("b")
     host = Alone(timeout)
-    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), buffers=buffers)
-    executor.on_message("jobmaster", (m.DEPLOY, 0, 0, {"a": "tm-1", "b": "tm-2"}, {}, {}, ["pool", 0]))
+    executor = TaskExecutor("tm-1", 1, regions(job), host, MemoryPartitions(), settings=ExecutorSettings(buffers))
+    executor.on_message(
+        "jobmaster", (m.DEPLOY, 0, 0, {"placement": {"a": "tm-1", "b": "tm-2"}, "reads": {}}, {}, ["pool", 0])
+    )
     executor.on_message("jobmaster", (m.START, 0, 0))
     (subtask,) = executor.subtasks
     return host, executor, subtask

@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from shares import share
 from streamproof import Model
 from streamproof.conformance import compile_model
 from streamproof.system import Instance
+from streamproof_models.failover.budgets import FailureBudgets
 from streamproof_models.failover.graph import Exchange, JobGraph, Vertex
 from streamproof_models.failover.machine import Failover
 from streamproof_models.failover.named_job_graphs import JOB_GRAPHS, job_graph
 from streamproof_models.failover.variants import EagerDeployment, KeptResults
 from streamproof_models.regions.machine import RegionScheduling
-from streamproof_specs.failover.runtime import EagerRuntimeJob, RuntimeJob
+from streamproof_specs.failover.runtime import BudgetedJob, EagerRuntimeJob, RuntimeJob
 from streamproof_specs.regions.runtime import ScheduledJob
 
 
@@ -34,19 +36,21 @@ def test_the_machines_override_what_is_listed() -> None:
     assert own(ScheduledJob, RegionScheduling) == {"job_graph", "lost_together"}
     assert own(RuntimeJob, Failover) == {"job_graph", "releasable"}
     assert own(EagerRuntimeJob, EagerDeployment) == set()
+    assert own(BudgetedJob, FailureBudgets) == {"permits"}
 
 
-@pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize("topology", JOB_GRAPHS)
+@pytest.mark.parametrize(
+    ("topology", "eager"), share(((name, eager) for eager in (False, True) for name in JOB_GRAPHS), 6)
+)
 def test_the_rules_of_scheduling_are_those_of_the_model(topology: str, eager: bool) -> None:
     """With all sets of partitions that can be unavailable; a log has some."""
     model = RegionScheduling(topology=topology, parallelism=1, eager=eager)
-    graph, lost = model.job_graph(), [*model.lost_together()]
-    assert rules(ScheduledJob(graph, lost, eager=eager)) == rules(model)
-    assert rules(ScheduledJob(graph, lost[::2], eager=eager)) <= rules(model)
+    graph, lost, expected = model.job_graph(), [*model.lost_together()], rules(model)
+    assert rules(ScheduledJob(graph, lost, eager=eager)) == expected
+    assert rules(ScheduledJob(graph, lost[::2], eager=eager)) <= expected
 
 
-@pytest.mark.parametrize("topology", JOB_GRAPHS)
+@pytest.mark.parametrize("topology", share(JOB_GRAPHS, 6))
 def test_the_rules_of_failover_are_those_of_the_model(topology: str) -> None:
     """Or of its variant in which regions are scheduled with their producers."""
     graph = job_graph(topology)
@@ -54,7 +58,7 @@ def test_the_rules_of_failover_are_those_of_the_model(topology: str) -> None:
     assert rules(EagerRuntimeJob(graph)) == rules(EagerDeployment(topology=topology))
 
 
-@pytest.mark.parametrize("topology", JOB_GRAPHS)
+@pytest.mark.parametrize("topology", share(JOB_GRAPHS, 6))
 def test_the_rules_of_caching_are_those_of_its_variant(topology: str) -> None:
     """Where every exchange that can be read again is a caching one. Each operator of a recorded graph is one task."""
     given = job_graph(topology)

@@ -251,3 +251,33 @@ def test_a_user_function_that_ends_the_program_fails_the_job() -> None:
     job.source("numbers", [1]).process("leave", lambda _, n: sys.exit(n)).collect("all")
     outcome = Simulation(job).run()
     assert (outcome.finished, outcome.reason) == (False, "leave: SystemExit: 1")
+
+
+def test_a_loop_gives_way_to_operators_of_its_name() -> None:
+    """Before and after it, also by the names of subtasks; the results are the same."""
+
+    def job(*names: str) -> Job:
+        made = Job()
+        source, first, second = names
+        numbers = made.source(source, [1, 2, 3], parallelism=2)
+
+        def looped(loop: Stream) -> tuple[Stream, Stream]:
+            doubled = loop.process(first, lambda _, n: [2 * n], parallelism=2)
+            return doubled.filter(lambda n: n < 10), doubled.filter(lambda n: n >= 10)
+
+        numbers.iterate("Loop", looped, parallelism=2).collect(second)
+        return made
+
+    for names in (
+        ("numbers", "double", "all"),
+        ("loop", "double", "all"),
+        ("numbers", "loop", "loop_head"),
+        ("a", "b", "loop1"),
+    ):
+        made = job(*names)
+        outcome = Simulation(made, seed=3).run(10_000)
+        assert sorted(outcome.results[names[2]]) == [12, 16, 16], names
+        assert len(made.operators) == 4
+        assert all(name == operator.name for name, operator in made.operators.items())
+    with pytest.raises(JobError, match="operators all and all need different names"):
+        job("numbers", "all", "all")

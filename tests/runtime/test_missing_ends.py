@@ -12,13 +12,15 @@ import pytest
 
 from changed_logs import Records, numbered, records_of, verdicts
 from nonempty import nonempty
+from runtime_mix import LIMIT, crashes, readings
 from runtime_processes import run
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import judge
 from streamproof_runtime.command import Simulated
+from streamproof_runtime.jobs.api import Job
 from streamproof_runtime.jobs.records import content
 from streamproof_runtime.simulator.simulation import Simulation
-from streamproof_runtime.subtasks.subtask import RECORD, Item
+from streamproof_runtime.subtasks.items import RECORD, Item
 from streamproof_runtime.subtasks.termination import BatonSubtask
 from streamproof_specs.baton.runtime import BINDING as BATON
 from streamproof_specs.cyclic.runtime.binding import BINDING as CYCLIC
@@ -67,6 +69,51 @@ def test_who_has_sent_end_has_terminated(tmp_path: Path) -> None:
         alone = answers(without(_until(records, gone, taken), lambda record, gone=gone: record is gone), tmp_path)
         assert bool(taken) is any(f"END was taken, but {gone['process']} has not terminated" in why for _, why in alone)
     assert any(a == "rejected" for a, _ in answers(without(records, lambda r: r["event"] == "terminated"), tmp_path))
+
+
+def test_who_has_sent_end_that_nobody_took_has_terminated(tmp_path: Path) -> None:
+    """A log that ends when END has been sent has the event before it."""
+    (log,) = recorded(tmp_path, ["words"])
+    records = read(log)
+    sent = 0
+    for at, gone in enumerate(records):
+        later = [r for r in records[at:] if r["process"] == gone["process"] and r["event"] == "buffers_sent"]
+        if gone["event"] == "terminated" and later:
+            found = answers(without(records[: records.index(later[0]) + 1], lambda r, gone=gone: r is gone), tmp_path)
+            sent += any(answer == "rejected" and "has sent more on" in why for answer, why in found)
+    assert sent > 2
+
+
+def test_a_writer_whose_partition_is_finished_has_terminated(tmp_path: Path) -> None:
+    """Though its attempt was interrupted, so that nobody reads it."""
+    records = records_of(Simulation(example("sales").job(), seed=0, level="heavy").run(20_000))
+    finished = {record["trace"] for record in records if record["event"] == "finished"}
+    own = [r for r in records if r["event"] == "terminated" and r["trace"] not in finished and "_to_" in r["process"]]
+    for gone in nonempty(own):
+        found = answers(without(records, lambda record, gone=gone: record is gone), tmp_path)
+        assert any(answer == "rejected" and "has not terminated" in why for answer, why in found)
+
+
+@pytest.mark.parametrize("seeds", [range(1, 3), pytest.param(range(3, 60), marks=pytest.mark.long)])
+def test_buffers_of_an_unaligned_checkpoint_are_sent_again(seeds: range, tmp_path: Path) -> None:
+    """They have no event of their own, and the logs are accepted; so are those of aligned checkpoints."""
+    for seed in nonempty(seeds):
+        about: dict[str, Any] = {"checkpoint_interval": 100_000, "unaligned": seed % 3 != 0}
+        simulation = Simulation(readings().job(), seed=seed, faults_given=crashes(seed), **about)
+        simulation.records = 1 + seed % 3
+        assert {answer for answer, _ in answers(records_of(simulation.run(LIMIT)), tmp_path)} == {"accepted"}, seed
+
+
+def test_names_of_operators_may_end_with_digits(tmp_path: Path) -> None:
+    """The end of the writer of a1_to_b2, subtask 0, is that of a1_to_b20."""
+    job = Job("digits")
+    job.source("a1", range(4), 2).blocking().process("b2", lambda _, n: [n], 2).blocking().collect("c3")
+    records = records_of(Simulation(job).run())
+    assert {answer for answer, _ in answers(records, tmp_path)} == {"accepted"}
+    for event in ("terminated", "partition_finished"):
+        gone = next(r for r in records if r["event"] == event and "b2" in str((r["process"], r.get("args"))))
+        found = answers(without(records, lambda record, gone=gone: record is gone), tmp_path)
+        assert "rejected" in {answer for answer, _ in found}
 
 
 def _until(records: Records, gone: dict[str, Any], taken: Records) -> Records:

@@ -12,8 +12,10 @@ import pytest
 from batch_jobs import about_partitions, narrowed, stored_events, verdicts
 from changed_logs import Records, compared, is_accepted, rearranged, total, with_args
 from runtime_partition_judge import accepts
-from runtime_runs import example
+from runtime_processes import run
+from runtime_runs import EXAMPLES, example
 from shares import share
+from streamproof.conformance import judge
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.partition_variants import LEDGERS
 from streamproof_specs.partitions.runtime.binding import BINDING
@@ -146,6 +148,30 @@ def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_a_jobmaster_that_crashes_is_one_of_the_machine(tmp_path: Path) -> None:
+    """In simulated runs and on processes its log ends with `crash` and `recover`, and is accepted."""
+    crashed = 0
+    for seed in range(6):
+        outcome = Simulation(example("sales").job(), seed=seed, level="severe").run(100_000)
+        assert {v.answer for v in verdicts(outcome, tmp_path, BINDING, "partition_lifecycle")} == {"accepted"}, seed
+        crashed += _crashes(tmp_path / "run.ndjson")
+    assert crashed
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    assert run(EXAMPLES / "sales.py", logs, executors=3, kills=["jobmaster@22"])["wrong"] == ""
+    (log,) = BINDING.runs(logs)
+    assert _crashes(log)
+    assert {v.answer for v in judge(BINDING.plan(log, None), "partition_lifecycle")} == {"accepted"}
+
+
+def _crashes(log: Path) -> bool:
+    """Whether a behaviour of a log has a crash of its JobMaster."""
+    observed = (
+        o for case in BINDING.plan(log, None).cases for task in case.tasks for s in task.streams for o in s.observations
+    )
+    return any(move.action == "crash" for o in observed for moves in o.alternatives for move in moves)
+
+
 def test_a_lost_jobmaster_costs_partitions() -> None:
     """A TaskExecutor that loses it deletes what it has stored."""
     records = [r for seed in (3, 7, 11, 15, 19, 23) for r in stored_events(seed, "severe")]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 import resource
 import signal
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +101,29 @@ def test_a_process_that_stands_still_is_replaced(name: str, tmp_path: Path) -> N
     assert noticed in trouble.told
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+@pytest.mark.parametrize("name", ["jobmaster", "rm", "tm-1"])
+def test_a_process_is_killed_or_frozen_at_any_moment(name: str, number: int, part: int, tmp_path: Path) -> None:
+    """Ten moments from the start of the job to after its end: the result is right, and some runs lose the process."""
+    lost = 0
+    for seed in range(10 * part, 10 * part + 10):
+        trouble = Trouble(tmp_path, SLOW, beat=0.1, restarts=1000)
+
+        def strike(trouble: Trouble = trouble) -> None:
+            with suppress(KeyError, ProcessLookupError):  # the job may have ended
+                os.kill(trouble.process(name), number)
+
+        timer = threading.Timer(random.Random(f"{name} {number} {seed}").uniform(0, 2.5), strike)
+        trouble.when["started"] = timer.start
+        outcome = trouble.run()
+        timer.cancel()
+        assert (seed, trouble.file.wrong(outcome.results)) == (seed, "")
+        lost += any(f"{name} has ended: killed by SIGKILL" in text for text in trouble.told)
+    assert lost >= 2
+
+
 def test_a_user_function_may_block_longer_than_a_proof_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While peers connect to its TaskExecutor, and while it connects to them."""
     blocks = SLOW.replace("time.sleep(0.02)", "time.sleep(4 if n == 0 else 0)")
@@ -106,6 +133,32 @@ def test_a_user_function_may_block_longer_than_a_proof_takes(tmp_path: Path, mon
     monkeypatch.setattr(links, "PATIENCE", links.PATIENCE)
     outcome = Trouble(tmp_path, blocks, restarts=0).run()
     assert (outcome.reason, outcome.results) == ("", {"all": [*range(100)]})
+
+
+def test_a_user_function_may_block_longer_than_heartbeats_may_be_missing(tmp_path: Path) -> None:
+    """Neither the JobMaster nor the ResourceManager takes its TaskExecutor for lost."""
+    blocks = SLOW.replace("time.sleep(0.02)", "time.sleep(6 if n == 0 else 0)")
+    outcome = Trouble(tmp_path, blocks, restarts=0, beat=0.1).run()
+    assert (outcome.reason, outcome.results) == ("", {"all": [*range(100)]})
+
+
+@pytest.mark.long
+def test_a_blocked_function_that_is_to_stop_is_left_behind(tmp_path: Path) -> None:
+    """A restart does not wait for it: its TaskExecutor, which answers nothing, is lost."""
+    marker = tmp_path / "blocked"
+    once = f"Path({str(marker)!r}).write_text(str(os.getpid())) and time.sleep(1000)"
+    once = f"n or Path({str(marker)!r}).exists() or {once}"
+    blocks = SLOW.replace("time.sleep(0.02)", once).replace("import time", "import os, time\nfrom pathlib import Path")
+    trouble = Trouble(tmp_path, blocks, beat=0.1, restarts=1000)
+
+    def kill_the_other() -> None:
+        while not marker.exists() or not marker.read_text():
+            time.sleep(0.02)
+        (other,) = {trouble.process(name) for name in ("tm-1", "tm-2")} - {int(marker.read_text())}
+        os.kill(other, signal.SIGKILL)
+
+    trouble.when["started"] = kill_the_other
+    assert trouble.run().results == {"all": [*range(100)]}
 
 
 def limit(trouble: Trouble, size: int) -> None:
@@ -137,7 +190,7 @@ def test_a_full_disk_is_the_reason_of_a_failed_job(tmp_path: Path) -> None:
 
 
 def test_a_job_without_slots_fails(tmp_path: Path) -> None:
-    """After heartbeats, with the number of slots that it requires."""
+    """After a time, with the number of slots that it requires."""
     (tmp_path / "given.py").write_text(SLOW)
     events: list[tuple[str, Any]] = []
 
@@ -169,7 +222,7 @@ def test_a_job_without_slots_fails(tmp_path: Path) -> None:
         for number in [*master.pending]:
             master.on_timer("restart", number)
     assert master.is_over
-    assert master.errors == ["no restart is left after 1: 3 slots are required, and 0 are there after 3 heartbeats"]
+    assert master.errors == ["no restart is left after 1: 3 slots are required, and 0 are there after 0.015 s"]
     assert [event for event, _ in events].count("region_scheduled") == 2
 
 

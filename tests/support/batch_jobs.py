@@ -63,6 +63,36 @@ def cached(seed: int, kinds: Sequence[str] = (CACHING, CACHING, BLOCKING)) -> tu
     return job, expected
 
 
+def of_subtasks(seed: int) -> tuple[Job, dict[str, Counter[int]]]:
+    """A random job of wider operators, some of whose exchanges rescale, with regions of subtasks."""
+    draw = random.Random(seed)
+    job, _ = batch(seed)
+    made = Job("wide", regions_of_subtasks=True)
+    streams: dict[str, tuple[Stream, Counter[int]]] = {}
+    expected = {}
+
+    def exchanged(stream: Stream, stored: bool) -> Stream:
+        stream = draw.choice((stream, *[stream.rescale()] * 2, stream.rebalance(), stream.key_by(lambda r: r)))
+        return stream.blocking() if stored or draw.random() < 0.3 else stream
+
+    for name, operator in job.operators.items():
+        first = next((edge for edge in job.edges if edge.target == name), None)
+        if first is None:
+            items = [*(operator.items or ())]
+            streams[name] = made.source(name, items, draw.randint(1, 4)), Counter(items)
+            continue
+        stream, records = streams[first.source]
+        stream = exchanged(stream, first.is_stored)
+        if operator.is_sink:
+            stream.collect(name)
+            expected[name] = records
+        else:
+            add = int(name[1:]) + 1
+            width = draw.choice((1, 2, 2, 3, 4))
+            streams[name] = stream.process(name, adding(add), width), Counter({n + add: k for n, k in records.items()})
+    return made, expected
+
+
 def chain(length: int, exchange_type: str = MEMORY_ONLY) -> Job:
     """Numbers to which one is added again and again, stored in between."""
     job = Job("chain")
@@ -127,3 +157,21 @@ def narrowed(seed: int, variant: str | None = None, level: str = "severe") -> Ou
 def about_partitions(outcome: Outcome) -> changed_logs.Records:
     """Its events without those of subtasks and slots."""
     return [r for r in map(json.loads, lines(outcome.entries)) if "#" not in r["trace"] and "/" not in r["trace"]]
+
+
+def unending() -> Job:
+    """Numbers without end, and a sum that is stored when they have been stopped."""
+    made = Job("unending")
+    numbers = made.unbounded_source("numbers", lambda n: n, parallelism=2)
+    doubled = numbers.rebalance().process("double", adding(0), parallelism=2)
+    doubled.collect("all")
+    doubled.blocking().reduce("sum", lambda a, b: a + b).collect("sums")
+    return made
+
+
+def is_prefix(outcome: Outcome) -> bool:
+    """Whether its results are those of the first records of each source."""
+    records = sorted(outcome.results["all"] or ())
+    even, odd = ([n for n in records if n % 2 == parity] for parity in (0, 1))
+    sums = outcome.results["sums"] or [0]
+    return even == [*range(0, 2 * len(even), 2)] and odd == [*range(1, 2 * len(odd), 2)] and sums[-1] == sum(records)

@@ -111,7 +111,7 @@ class Letters(Model):
 
     @invariant
     def numbers(self, s):
-        """Two fields of one name are told apart by the case."""
+        """Two fields of one name are distinguished by the case."""
         return all(not isinstance(x, Ask) or x.number <= 2 for x in s.line) and (
             not isinstance(s.now, Vote) or s.now.number in ("a", "b", None)
         )

@@ -19,11 +19,15 @@ CONDITIONS = (
     "all(s.f[j] for j in range(self.n))", "any(s.f[j] for j in range(self.n))", "all(s.e[j] == 'C' for j in range(self.n))",
     "any(s.e[j] == 'C' for j in range(self.n))", "sum(s.x[j] for j in range(self.n)) <= 1",
 )  # fmt: skip
+AT_INDEX = (
+    "s.x[c] == 0", "s.x[c] == 2", "s.x[c] > 0", "s.f[c]", "not s.f[c]", "s.e[c] == 'A'", "s.e[c] == 'C'", "s.e[c] != 'C'",
+    "s.f[c] and s.x[c] == 0", "s.f[c] or s.g == 0", "all(s.f[j] or j == c for j in range(self.n))",
+)  # fmt: skip
 FAIRNESS = ("", ", fairness=WEAK", ", fairness=WEAK", ", fairness=WEAK", ", fairness=STRONG")
 
 
-def random_array_model(seed: int) -> str:
-    """The source of a model `Rows` with the property `reached`."""
+def random_array_model(seed: int, *, indexed: bool = False) -> str:
+    """The source of a model `Rows` with the property `reached`; of every index if `indexed`."""
     chance = Random(seed)
     lines = [
         "from streamproof import *",
@@ -41,6 +45,13 @@ def random_array_model(seed: int) -> str:
         lines += [f"        require({condition})" for condition in conditions]
         lines += [f"        {effect}" for _, effect in chosen]
     p, q = chance.choice(CONDITIONS), chance.choice(CONDITIONS)
+    if indexed:
+        p, q = chance.choice((*AT_INDEX, *AT_INDEX, p)), chance.choice((*AT_INDEX, *AT_INDEX, q))
     formula = chance.choice((f"leads_to({p}, {q})", f"eventually({q})", f"always(eventually({q}))"))
+    if indexed:
+        loops = chance.choice(
+            ("for c in range(self.n)", "for c in range(self.n)", "for d in range(self.n) for c in range(self.n)")
+        )
+        formula = f"all({formula} {loops})"
     lines += ["    @temporal", "    def reached(self, s):", f"        return {formula}"]
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_RECORDED = re.compile(
+RECORDED = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d),(?P<ms>\d{3}) (?:\[(?P<thread>.*)\] )?(?P<level>[A-Z]+) +"
     r"(?P<logger>[\w.$]+) +\[\] - (?P<message>.*)"
 )
@@ -54,7 +54,7 @@ def records(log: Path) -> Iterator[Line]:
         return Line(date, time, ms, thread or "main", level, logger, message, tuple(detail))
 
     for text in log.read_text().splitlines():
-        found = _RECORDED.fullmatch(text)
+        found = RECORDED.fullmatch(text)
         if found is None:
             detail.append(text)
             continue

@@ -14,6 +14,13 @@ from typing import Any
 Record = Mapping[str, Any]
 
 
+_SILENT = ("jobmaster", "buffers_logged")
+"""What sends no buffers."""
+
+
+_SENDS = ("record_produced", "record_processed", "buffers_flushed", "buffers_replayed")
+
+
 class Refused(Exception):
     """An event that no run has."""
 
@@ -22,6 +29,19 @@ def refuse(condition: Any, why: str) -> None:
     """Raises `Refused` if the condition holds."""
     if condition:
         raise Refused(why)
+
+
+def pairs(args: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The buffers of an event: the channel, and what is in them."""
+    refuse(len(args["channels"]) != len(args["contents"]), "channels without contents")
+    return [*zip(args["channels"], args["contents"], strict=True)]
+
+
+def arranged(logs: Mapping[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """The buffers of a checkpoint, those at the receiver of their channel first."""
+    found = [(task, channel, content) for task, own in logs.items() for channel, content in own]
+    first = [(c, content) for task, c, content in found if c.partition(">")[2] == task]
+    return first + [(c, content) for task, c, content in found if c.partition(">")[0] == task]
 
 
 class CheckpointJudge:
@@ -34,24 +54,75 @@ class CheckpointJudge:
         sent: dict[tuple[str, str], Counter[str]] = {}
         received: dict[tuple[str, str], Counter[str]] = {}
         held: Counter[tuple[str, str]] = Counter()
+        feedback: dict[tuple[str, str], list[str]] = {}
+        self.logs: dict[tuple[int, int], dict[str, list[tuple[str, str]]]] = {}
+        """By attempt and checkpoint: what each loop head has logged."""
+        self.replays: dict[int, dict[str, list[tuple[str, str]]]] = {}
+        """By attempt: what each loop head has begun with."""
+        self.unlogged: dict[tuple[int, int], set[str]] = {}
+        """By attempt and checkpoint: loop heads whose log is not complete."""
+        self.sent: dict[tuple[int, int], dict[str, list[str]]] = {}
+        """By attempt and checkpoint, if barriers overtake buffers: what had been sent on each channel."""
+        contents: dict[tuple[str, str], dict[str, list[str]]] = {}
+        taken_from: dict[tuple[str, str], list[str]] = {}
+        self.unaligned = False
+        open_logs: dict[tuple[str, str], tuple[tuple[int, int], set[str], list[tuple[str, str]]]] = {}
+        early: dict[tuple[str, str], set[str]] = {}
         for record in records:
             trace, process, event = (record[k] for k in ("trace", "process", "event"))
+            who = trace, process
             args = record.get("args", {})
+            self.unaligned |= event == "job_started" and args.get("unaligned") is True
             if "#" not in trace:
                 continue
+            if event in _SENDS and process != "jobmaster":
+                for channel, content in [(args["channel"], args["content"])] if "channel" in args else pairs(args):
+                    contents.setdefault(who, {}).setdefault(channel, []).append(content)
+            elif event == "record_received":
+                taken_from.setdefault(who, []).append(args["channel"])
             if event == "deployed":
                 self.tasks = {*args["placement"]}
-            who = trace, process
+            attempt = int(trace.rpartition("#")[2])
+            if event == "loop_opened":
+                feedback[who] = args["feedback"]
+            elif event == "buffers_replayed":
+                self.replays.setdefault(attempt, {}).setdefault(process, sorted(pairs(args)))
+            elif event == "barrier_received" and args["channel"] in feedback.get(who, ()):
+                away = open_logs[who][1] if who in open_logs else set()
+                (away.discard if args["channel"] in away else early.setdefault(who, set()).add)(args["channel"])
+            elif event == "buffers_logged" and self.unaligned:
+                key = attempt, args["checkpoint"]
+                refuse(process not in self.unlogged.get(key, ()), "no snapshot, or logged twice")
+                self.unlogged[key].discard(process)
+                self.logs.setdefault(key, {})[process] = pairs(args)
+            elif event == "buffers_logged":
+                refuse(who not in open_logs, "no snapshot")
+                key, _, taken = open_logs.pop(who)
+                refuse(key != (attempt, args["checkpoint"]), "another checkpoint")
+                if sorted(taken) == sorted(pairs(args)):
+                    self.unlogged[key].discard(process)
+                self.logs.setdefault(key, {})[process] = sorted(pairs(args))
             if event == "record_received":
                 received.setdefault(who, Counter())[args["channel"]] += 1
+                if who in open_logs and args["channel"] in open_logs[who][1]:
+                    open_logs[who][2].append((args["channel"], args["content"]))
             elif event == "snapshot_taken":
-                key = int(trace.rpartition("#")[2]), args["checkpoint"]
+                key = attempt, args["checkpoint"]
                 known = self.snapshots.setdefault(key, {})
                 refuse(process in known, "two snapshots")
                 known[process] = Counter(sent.get(who)), Counter(received.get(who)), held[who]
+                if self.unaligned:
+                    done = taken_from.get(who, [])[: len(taken_from.get(who, [])) - held[who]]
+                    known[process] = Counter(), Counter(done), 0
+                    self.unlogged.setdefault(key, set()).add(process)
+                    for channel, found in contents.get(who, {}).items():
+                        self.sent.setdefault(key, {})[channel] = [*found]
+                elif who in feedback:
+                    open_logs[who] = key, {*feedback[who]} - early.pop(who, set()), []
+                    self.unlogged.setdefault(key, set()).add(process)
             else:
                 made = [args["channel"]] if event == "record_produced" else args.get("channels", [])
-                sent.setdefault(who, Counter()).update(made if process != "jobmaster" else [])
+                sent.setdefault(who, Counter()).update(made if {process, event}.isdisjoint(_SILENT) else [])
             held[who] = (record.get("state") or {}).get("held", held[who])
         self.stage, self.attempt, self.pending, self.last, self.latest = "CREATED", -1, 0, 0, -1
         self.acknowledged: set[str] = set()
@@ -92,6 +163,14 @@ class CheckpointJudge:
             refuse(args["checkpoint"] not in self.possible, "not the latest of the JobMasters before")
             self.latest = self.last = args["checkpoint"]
         refuse(args["checkpoint"] != self.latest, "not the latest")
+        before = [n for n, c in self.logs if c == self.latest and n < self.attempt]
+        kept = self.logs[max(before), self.latest] if before else {}
+        for task, replayed in self.replays.get(self.attempt, {}).items():
+            if self.unaligned:
+                mine = [(c, content) for c, content in arranged(kept) if c.partition(">")[0] == task]
+                refuse(replayed != sorted(mine), "other buffers than those of the checkpoint")
+            else:
+                refuse(replayed != kept.get(task, []), "another log")
 
     def region_running(self, _: Mapping[str, Any]) -> None:
         """It runs."""
@@ -142,11 +221,25 @@ class CheckpointJudge:
         cut = self.snapshots[self.attempt, self.pending]
         sent: Counter[str] = Counter()
         received: Counter[str] = Counter()
+        refuse(self.unlogged.get((self.attempt, self.pending)), "a log is not complete, or another one")
         for made, got, held in cut.values():
             refuse(held, "held")
             sent += made
             received += got
-        refuse(sent != received, "no cut")
+        for logged in self.logs.get((self.attempt, self.pending), {}).values():
+            received += Counter(channel for channel, _ in logged)
+        if self.unaligned:
+            logs = self.logs.get((self.attempt, self.pending), {})
+            of: dict[str, list[str]] = {}
+            for channel, content in arranged(logs):
+                of.setdefault(channel, []).append(content)
+            everywhere = self.sent.get((self.attempt, self.pending), {})
+            got = sum((got for _, got, _ in cut.values()), Counter[str]())
+            for channel in {*everywhere, *got, *of}:
+                refuse(everywhere.get(channel, [])[got[channel] :] != of.get(channel, []), "other buffers")
+                refuse(got[channel] > len(everywhere.get(channel, [])), "not sent")
+        else:
+            refuse(sent != received, "no cut")
         self.latest, self.pending = self.pending, 0
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from batch_jobs import batch, cached, chain, grouped, narrow
+from batch_jobs import batch, cached, chain, grouped, narrow, of_subtasks
 from graph_jobs import GRAPH_JOBS, graph_job, same
 from runtime_runs import EXAMPLES, example
 from streamproof.conformance import InputError, judge
@@ -38,6 +39,7 @@ JOBS = (
     "memory",
     "shared",
     "narrow",
+    "subtasks",
     "walk",
 )
 TIMEOUTS = (None, 0.05, None, 0, None, 0.3, None, -1, None, 100)
@@ -95,6 +97,7 @@ _BATCHES: dict[str, Callable[[int], tuple[Job, dict[str, Counter[int]]]]] = {
     "cached": cached,
     "memory": _memory,
     "shared": _shared,
+    "subtasks": of_subtasks,
     "narrow": lambda _: (narrow(), {"sorted": Counter(range(1, 41))}),
 }
 
@@ -130,11 +133,11 @@ def wrong(outcome: Outcome, check: Check) -> str:
     return "records lost" if outcome.lost else "" if check(outcome) else "wrong result"
 
 
-def run_of(seed: int) -> tuple[str, Outcome, str]:
+def run_of(seed: int, variant: str | None = None) -> tuple[str, Outcome, str]:
     """The run of a seed: its job, its outcome, and what is wrong with that."""
     name, turn = JOBS[seed % len(JOBS)], seed // len(JOBS)
     job, check = job_of(name, turn)
-    more: dict[str, Any] = simulated(None, POLICIES[turn % len(POLICIES)])
+    more: dict[str, Any] = simulated(variant, POLICIES[turn % len(POLICIES)])
     more |= _more(name, seed, turn)
     level = "severe" if seed % 5 == 4 else "heavy"
     outcome = Simulation(job, seed=seed, level=level, eager=seed % 2 == 1, **more).run(LIMIT)
@@ -183,7 +186,7 @@ def readings() -> Any:
     return module
 
 
-def crashes(seed: int) -> list[Fault]:
+def crashes(seed: int, executors: int = 3) -> list[Fault]:
     """A slow connection, by which barriers are late, and three crashes of all TaskExecutors; in every second run of the
     JobMaster, too."""
     draw = random.Random(seed)
@@ -191,14 +194,14 @@ def crashes(seed: int) -> list[Fault]:
     at, found = 0, [slow]
     for pause in (draw.randrange(300, 1_500), *(draw.randrange(2_600, 4_000) for _ in range(2))):
         at += pause
-        found += [Fault("crash", at * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3)]
+        found += [Fault("crash", at * MICROSECOND, (f"tm-{n}",), 300 * MICROSECOND) for n in (1, 2, 3, 4)[:executors]]
     if seed % 2:
         at = draw.randrange(300, 6_000) * MICROSECOND
         found += [Fault("crash", at, ("jobmaster",), draw.randrange(100, 1_000) * MICROSECOND)]
     return sorted(found, key=lambda fault: fault.at)
 
 
-def crashing(seed: int, variant: str = "") -> tuple[Outcome, str]:
+def crashing(seed: int, variant: str = "", *, unaligned: bool = False) -> tuple[Outcome, str]:
     """A run of the readings that goes on from checkpoints after such crashes, and what is wrong with it."""
     module = readings()
     simulation = Simulation(
@@ -207,8 +210,39 @@ def crashing(seed: int, variant: str = "") -> tuple[Outcome, str]:
         faults_given=crashes(seed),
         checkpoint_interval=random.Random(seed).choice((50, 100, 200)) * MICROSECOND,
         timeout=(None, 1, 0.1)[seed % 3],
+        unaligned=unaligned,
         **simulated(variant),
     )
     simulation.records = 1 + seed % 3  # so that the job is still running when something crashes
     outcome = simulation.run(LIMIT)
     return outcome, wrong(outcome, lambda o: bool(o.results == module.expected()))
+
+
+def counted(graph: str) -> str:
+    """A graph with a further operator, to which all operators in outermost loops send."""
+    operators, edges, feedback = graph.split(";")
+    inside = [word.partition(":")[2].partition("*")[0] for word in operators.split() if re.match(r"\w+:", word)]
+    return f"{operators} z;{edges} {' '.join(f'{name}>>z' for name in inside)};{feedback}"
+
+
+LOOPS = tuple(counted(graph) for graph in NAMED.values() if "~" in graph)
+
+
+def looping(seed: int, variant: str = "") -> tuple[Outcome, str]:
+    """A run of records that walk through a graph with loops, which goes on from checkpoints after such crashes, and what is
+    wrong with it."""
+    draw = random.Random(seed)
+    job = walks.walk(LOOPS[seed % len(LOOPS)], records=draw.randint(6, 14), steps=draw.randint(12, 24))
+    simulation = Simulation(
+        job,
+        seed=seed,
+        executors=4,
+        slots=4,
+        faults_given=crashes(seed, 4),
+        checkpoint_interval=draw.choice((20, 50, 100)) * MICROSECOND,
+        timeout=(None, 1, 0.1)[seed % 3],
+        **simulated(variant, POLICIES[seed % len(POLICIES)]),
+    )
+    simulation.records = 1 + seed % 3
+    outcome = simulation.run(LIMIT)
+    return outcome, wrong(outcome, lambda o: walks.visits(job, o.results) == walks.expected(job))

@@ -58,7 +58,7 @@ class Master:
         self.told_at: dict[tuple[str, int], int] = {}
         self.registered_at: dict[tuple[str, int, int], int] = {}
         self.told: dict[tuple[str, int], int] = {}
-        """The attempt of the dataset that an attempt of its reader was told of."""
+        """The attempt of the dataset that an attempt of its reader was given."""
         self.relies: list[tuple[tuple[str, str, int], int]] = []
         """Finished or consumed or missed: what TaskExecutors must have reported, with the copy, and the reader's attempt."""
         self.missed: list[tuple[str, int, int]] = []
@@ -331,6 +331,9 @@ class Executor:
             self._ordered("CANCEL", args["datasets"], args["attempt"], args["deleted"])
         elif event == "partitions_abandoned":
             self._deletes(args["deleted"], args["datasets"], args["attempt"])
+            if "full" in args:
+                is_here = args["full"] in self._here(args["datasets"], args["attempt"])
+                refuse(not is_here or self.stored.get(args["full"]) not in ("PRODUCING", "VANISHED"), "not at work")
             for copy in self._here(args["datasets"], args["attempt"]):
                 if copy in self.stored and copy not in self._deleted:
                     refuse(self._master is not None and copy in self._master.known, "its end was reported")
@@ -437,7 +440,7 @@ def accepts(records: Iterable[Record]) -> bool:
                 args, executor.now = record.get("args", {}), (name, incarnation, at)
                 copies = [*args.get("created", ()), *args.get("deleted", ()), *args.get("lost", ())]
                 copies += args.get("discarded", ())
-                copies += [args["partition"]] if "partition" in args else []
+                copies += [args[name] for name in ("partition", "full") if name in args]
                 named = {split(c)[0] for c in copies} | {*args.get("datasets", ())}
                 named |= {args["dataset"]} if "dataset" in args else {*()}
                 refuse(at == 0 and record["event"] != "registering", "not the beginning")

@@ -188,7 +188,7 @@ class RegionJudge:
         self.over = True
         refuse(self.pending or any(status != DONE for status in self.status.values()), "not finished")
 
-    def given_up(self, task: str, missing: str | None = None) -> None:
+    def given_up(self, task: str, missing: str | None = None, **_budget: object) -> None:
         """A region fails for good."""
         self.over = True
         refuse(task not in self.region, "no operator")

@@ -10,6 +10,7 @@ from streamproof.system import System
 SMALL: dict[str, dict[str, Any]] = {
     "baton": {"topology": "self-loop"},
     "baton_channels": {"work": 1},
+    "baton_counts": {"topology": "self-loop"},
     "credit": {"channels": 1},
     "credit_barriers": {"channels": 1},
     "credit_channel": {"produced": 1},

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from contextlib import contextmanager
 from functools import singledispatch
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -1561,3 +1561,80 @@ def test_no_property_has_the_name_of_a_claim_of_the_proof(name: str) -> None:
     false.__name__ = name
     with pytest.raises(ModelError, match="is not an identifier"):
         Spec(OnlySmall, properties=(false,)).parametric(("top",))
+
+
+class Clocks(Model):
+    """Every clock counts down at once."""
+
+    n: int = 2
+    top: int = 2
+    limits: ClassVar = {"n": (1, None), "top": (0, None)}
+    check_deadlock = False
+
+    def state(self):
+        """All of them at the top."""
+        clock = Array(self.n, Range(0, self.top, init=self.top))
+        return State(clock=clock, before=clock, late=Array(self.n, Bool()), on=Bool(init=True))
+
+    @action
+    def tick(self, s):
+        """Time passes."""
+        require(all(c > 0 for c in s.clock))
+        s.before = [s.clock[i] for i in range(self.n)]
+        s.clock = [c - 1 for c in s.clock]
+        if s.on:
+            s.late = [s.before[i] > s.clock[i] for i in range(self.n)]
+            s.late[0] = True
+
+    @invariant
+    def alike(self, s):
+        """All clocks show the same."""
+        return all(s.clock[i] == s.clock[j] for i in range(self.n) for j in range(self.n))
+
+    @invariant
+    def together(self, s):
+        """A sum over arrays that are written as a whole."""
+        return sum(s.clock[i] for i in range(self.n)) <= sum(s.before[i] for i in range(self.n))
+
+    @invariant
+    def each_late(self, s):
+        """Late are all or none."""
+        return all(s.late[i] for i in range(self.n)) or all(not s.late[i] for i in range(self.n))
+
+
+class Uneven(Clocks, variant="uneven"):
+    """The first clock alone counts."""
+
+    @action
+    def tick(self, s):
+        """Time passes for it."""
+        require(s.clock[0] > 0)
+        s.clock = [s.clock[i] - 1 if i == 0 else s.clock[i] for i in range(self.n)]
+
+
+class Below(Clocks, variant="below"):
+    """Clocks count below 0."""
+
+    @action
+    def tick(self, s):
+        """Time passes without a guard."""
+        s.clock = [c - 1 for c in s.clock]
+
+
+class Filtered(Clocks, variant="filtered"):
+    """Elements that a comprehension leaves out have no value."""
+
+    @action
+    def tick(self, s):
+        """Some of the time."""
+        s.clock = [c for c in s.clock if c > 0]
+
+
+def test_arrays_written_as_a_whole() -> None:
+    """Every element has its new value, sums included; one that leaves its range is a mistake."""
+    assert set(prove(Clocks, "n", "top").proved) == {"alike", "together", "each_late"}
+    assert "alike" not in prove(Uneven, "n", "top").proved
+    assert prove(Below, "n", "top").proved == ()
+    with pytest.raises(ModelError, match="which has any number of elements") as refused:
+        prove(Filtered, "n", "top")
+    assert "s.x = [... for i in range(n)]" in str(refused.value.remedy)

@@ -104,7 +104,7 @@ def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", ["states.bin", "predecessors.bin"])
 def test_damage_is_noticed(tmp_path: Path, name: str) -> None:
-    """A changed byte and a missing one are both told, with the file's name."""
+    """A changed byte and a missing one are both reported, with the file's name."""
     cut(tmp_path, 100)
     path = tmp_path / name
     content = path.read_bytes()
@@ -129,7 +129,7 @@ def test_what_is_no_checkpoint_is_told(tmp_path: Path) -> None:
 
 
 def test_damage_to_the_small_file_is_noticed(tmp_path: Path) -> None:
-    """A changed number in it is told too."""
+    """A changed number in it is reported too."""
     cut(tmp_path, 100)
     path = tmp_path / "checkpoint.json"
     document = json.loads(path.read_text())

@@ -217,7 +217,7 @@ def test_names_of_variables_and_actions(lanes: System) -> None:
 
 
 def test_a_joint_step_is_a_step_of_each(lanes: System) -> None:
-    """All guards count, all updates happen; picks of one name are told apart by their part."""
+    """All guards count, all updates happen; picks of one name are distinguished by their part."""
     interpreter = Interpreter(lanes)
     (state,) = interpreter.initial_states()
     assert state == (2, 2, 0, 0, 0, 0)

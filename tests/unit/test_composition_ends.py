@@ -122,7 +122,7 @@ def test_first_states_of_parts() -> None:
     assert sorted(Native(Two()).initial()) == [(1, 1), (1, 2), (2, 2)]
 
 
-def test_what_never_can_happen_is_told_of() -> None:
+def test_what_never_can_happen_is_reported() -> None:
     """An action without an instance stays in the system, joint ones too, so that reports name it."""
 
     class Shut(Source):
@@ -149,7 +149,7 @@ def noted(machine: Any) -> bool:
 
 
 def test_mistakes_in_python_code_of_a_composite() -> None:
-    """A parameter that a part does not have is told with its line; a rule that changes an object of a part is refused."""
+    """A parameter that a part does not have is reported with its line; a rule that changes an object of a part is refused."""
 
     class Logging(Source):
         def setup(self):

@@ -310,7 +310,7 @@ def test_learning_excludes_states_that_are_not_reached() -> None:
 
 
 def test_learning_gives_up_claims_that_explored_states_refute() -> None:
-    """A claim broken a step from an explored state is left out and told, and the others are supported all the same."""
+    """A claim broken a step from an explored state is left out and reported, and the others are supported all the same."""
     system = ring()
     laps = b.var("laps", COUNT)
     wrong = Property("wrong", Kind.INVARIANT, b.less(laps, b.num(2)))
@@ -343,8 +343,8 @@ def test_what_explored_states_refute_is_found_however_deep() -> None:
     assert [f.verdict for f in proof.findings] == [Verdict.INCONCLUSIVE]
 
 
-def test_a_state_is_told_apart_from_samples_by_few_parts() -> None:
-    """Two flags at once are enough to tell an unreachable state from all others; a sample is told apart by nothing."""
+def test_a_state_is_distinguished_from_samples_by_few_parts() -> None:
+    """Two flags at once are enough to tell an unreachable state from all others; a sample is distinguished by nothing."""
     samples = Samples(ring(), reachable(ring()))
     cube = samples.separated((True, True, False, 2))
     assert cube is not None

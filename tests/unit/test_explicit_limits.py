@@ -190,7 +190,7 @@ def test_an_interrupt_gives_what_was_found_so_far() -> None:
 
 
 def test_an_interrupt_ends_the_compiled_search() -> None:
-    """Ctrl-C during compiled loops ends them at a consistent point too, and what was found is told with its traces."""
+    """Ctrl-C during compiled loops ends them at a consistent point too, and what was found is reported with its traces."""
     timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:

@@ -199,7 +199,7 @@ def test_choices_become_instances() -> None:
 
 
 def test_a_choice_that_is_not_reached_counts_once() -> None:
-    """Where an action does not come to a choice, its options are not told apart: no step is there twice."""
+    """Where an action does not come to a choice, its options are not distinguished: no step is there twice."""
     system = Pump.system()
     interpreter = Interpreter(system)
     off, on = ((0, 0), "off", frozenset()), ((0, 0), "on", frozenset())

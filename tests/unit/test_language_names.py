@@ -13,6 +13,7 @@ import pytest
 
 import streamproof as sp
 from loading import load
+from shares import share
 from streamproof import (
     STRONG,
     WEAK,
@@ -486,7 +487,7 @@ class M(Model):
 """
 
 
-@pytest.mark.parametrize("name", SHADOWED)
+@pytest.mark.parametrize("name", share(SHADOWED, 4))
 @pytest.mark.parametrize("way", ["itself", "alias", "parameter", "module", "closure"])
 def test_a_function_is_what_its_name_refers_to(name: str, way: str, tmp_path: Path) -> None:
     """A function of the user that hides one of Python or of the language is called; an alias of theirs is theirs."""

@@ -50,20 +50,21 @@ def test_there_are_at_most_thirty_shares() -> None:
     assert long_shares.START < long_shares.LIMIT < 15 * 60
 
 
-def test_the_shares_together_are_all_long_tests(tmp_path: Path) -> None:
-    """Thirty runs with consecutive numbers run each long test once, and each other test always."""
+def test_a_share_has_its_long_tests_and_all_others(tmp_path: Path) -> None:
+    """Those that `divide` gives it, at the beginning, the end, and once round; with all numbers each long test is in one."""
     write(
         tmp_path,
         '@long\n@pytest.mark.parametrize("n", range(45))\ndef test_long(n):\n    pass\n\ndef test_short():\n    pass\n',
     )
-    program = "import pytest, sys\nfor n in range(7, 37): pytest.main([*sys.argv[1:], '--share', str(n)])"
+    program = "import pytest, sys\nfor n in (0, 7, 29, 31): pytest.main([*sys.argv[1:], '--share', str(n)])"
     lines = run(tmp_path, "--collect-only", "-q", program=program).stdout.splitlines()
-    listed = [line for line in lines if "::" in line]
-    assert listed.count("test_some.py::test_short") == 30
-    assert sorted(set(listed)) == sorted(
-        ["test_some.py::test_short", *(f"test_some.py::test_long[{n}]" for n in range(45))]
-    )
-    assert len(listed) == 30 + 45
+    listed = [line.removeprefix("test_some.py::") for line in lines if "::" in line]
+    numbers = long_shares.divide([long_shares.UNKNOWN] * 45)
+    expected = []
+    for share in (0, 7, 29, 1):
+        expected += [*(f"test_long[{n}]" for n in range(45) if numbers[n] == share), "test_short"]
+    assert listed == expected
+    assert set(numbers) == set(range(30))
 
 
 def test_no_long_test_starts_after_the_deadline(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_an_invariant_is_found_that_induction_alone_lacks(integers: bool) -> Non
     assert prove(of, max_k=1, depth=0, lemmas=lemmas).findings[0].verdict is Verdict.HOLDS
 
 
-def test_what_is_told_of_a_proof_by_pdr() -> None:
+def test_the_report_on_a_proof_by_pdr() -> None:
     """It holds by an induction that was done anew, and confirmed, with the lemmas that were proposed and needed."""
     proof = ask(system([SKIP], always("no seven", b.not_(b.eq(N, b.num(7))))))
     (finding,) = proof.findings
@@ -107,7 +107,7 @@ def test_a_system_that_never_begins_is_decided_at_once() -> None:
 
 @pytest.mark.parametrize("integers", [False, True])
 def test_ways_are_shortest_and_all_goals_are_decided(integers: bool) -> None:
-    """Violations, a broken step and a witness are each found at their first depth, and what holds is told apart."""
+    """Violations, a broken step and a witness are each found at their first depth, and what holds is distinguished."""
     of = system(
         [UP],
         always("below 3", b.less(N, b.num(3))),
@@ -178,7 +178,6 @@ def test_a_wrong_invariant_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(Pdr, "_relative", careless)
     monkeypatch.setattr("streamproof.symbolic.pdr._Table.kept", lambda self, cube: cube)
-    monkeypatch.setattr("streamproof.symbolic.portfolio.PDR_SLICES", (1.0,))
     of = system([UP], always("below 3", b.less(N, b.num(3))))
     assert run(of).invariant is not None
     assert run(of).findings == {}

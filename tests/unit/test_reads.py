@@ -87,7 +87,7 @@ def test_part_of_an_update() -> None:
     assert _reads(term, state, (0, "left")) == [Place("m"), Place("cells", (0, "left"))]
 
 
-def test_next_state_is_told_apart() -> None:
+def test_next_state_is_distinguished() -> None:
     """A step property reads the same place before and after the step."""
     term = b.less_eq(VARS["n"], b.next_("n", SMALL))
     found = reads(INTERPRETER, term, _state(), _state(n=1))

@@ -136,7 +136,7 @@ def test_a_label_as_printed_means_its_instance() -> None:
     assert trace.steps == instances
 
 
-def test_repeated_picks_are_told_apart_by_their_order() -> None:
+def test_repeated_picks_are_distinguished_by_their_order() -> None:
     """A choice in a loop gives two picks of one name; a label names them in order."""
     there = Instance("a", (), (("x", 1), ("x", 2)), (), ())
     back = Instance("a", (), (("x", 2), ("x", 1)), (), ())
@@ -177,7 +177,7 @@ def test_values_must_belong_to_their_sorts(relay: System) -> None:
 
 
 def test_step_must_lead_to_the_next_state(relay: System) -> None:
-    """A wrong successor is told by the places that differ."""
+    """The message about a wrong successor names the places that differ."""
     trace = replay_labels(relay, LOST[:1])
     wrong = Trace((trace.states[0], (0, (1, 0), ())), trace.steps)
     with pytest.raises(ReplayError) as caught:

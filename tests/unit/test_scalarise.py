@@ -179,7 +179,7 @@ def test_values_and_leaves_correspond_one_for_one(term: Expr) -> None:
 
 
 def test_leaves_are_named_as_a_reader_would() -> None:
-    """Indices, fields, presence, length, slots and members can be told from the name of a leaf."""
+    """Indices, fields, presence, length, slots and members follow from the name of a leaf."""
     wire = ArraySort(AB, QueueSort(RecordSort((("epoch", SMALL), ("to", OptionSort(BOOL)))), 1))
     assert [leaf.name for leaf in leaves(wire, "wire")] == [
         "wire[A].len",

@@ -18,6 +18,7 @@ import pytest
 
 from forced_spilling import Spilling
 from random_systems import random_system
+from same_outcome import ENDLESS, outcome
 from shares import share
 from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.base.options import SearchOptions, Tuning
@@ -28,11 +29,10 @@ from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
 from streamproof.explicit.exploration import explore
 from streamproof.explicit.level_search import Budget
-from streamproof.system import Exit, Kind, StreamproofError, System, SystemFailure, UsageError, Verdict
+from streamproof.system import Exit, System, SystemFailure, UsageError, Verdict
 from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
-ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)
 FULL = TwoPhaseCommit.system(resource_managers=5)
 """8,832 states in 17 levels."""
 
@@ -73,24 +73,6 @@ def spilling(monkeypatch: pytest.MonkeyPatch) -> Spilling:
     forced = Spilling(monkeypatch)
     forced.after(512, fill=300, piece=128, merge=500)
     return forced
-
-
-def outcome(system: System, **options: Any) -> object:
-    """All that must be the same; properties of endless behaviours are only decided in memory."""
-    try:
-        found = explore(system, SearchOptions(tier="compiled", **options))
-    except StreamproofError as error:
-        return str(error)
-    return (
-        found.counts,
-        found.counts.queue,
-        found.counts.out_degree,
-        found.stopped,
-        found.coverage,
-        [f for f in found.findings if f.kind not in ENDLESS],
-        None if found.mistake is None else found.mistake.trace,
-        list(found.states()),
-    )
 
 
 @pytest.mark.parametrize("bits", [64, 6], ids=["one-word", "wide"])
@@ -207,7 +189,9 @@ def test_what_was_broken_stays_broken(tmp_path: Path, spilling: Spilling, monkey
     assert found.finding("far").verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_in_a_sentence(
+    tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder is named, what to do is said, and nothing is left in it."""
     write, calls = os.pwrite, count()
 

@@ -229,7 +229,7 @@ def test_starvation_is_shown_with_its_fairness() -> None:
 
 
 def test_a_behaviour_that_stays() -> None:
-    """A lasso that stutters is told as such, in text, DOT and ITF, and read back the same."""
+    """A lasso that stutters is reported as such, in text, DOT and ITF, and read back the same."""
     system = Lock.system()
     prop, trace = system.property("first_comes_in"), lasso(system, "first_comes_in")
     assert trace.stutters

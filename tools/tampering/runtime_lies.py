@@ -21,14 +21,19 @@ from typing import Any
 from batch_jobs import batch
 from changed_logs import Records, numbered, records_of, verdicts
 from runtime_runs import example
+from spanning_jobs import SIZE, spanning
 from streamproof.conformance import InputError
 from streamproof_models.scopes.topologies import NAMED
 from streamproof_runtime.jobs import walks
+from streamproof_runtime.simulator.faults import Fault
 from streamproof_runtime.simulator.simulation import Simulation
 from streamproof_runtime.variants.loop_variants import loop_rules
 from streamproof_specs.baton.runtime import BINDING as BATON
-from streamproof_specs.checkpoints.runtime import BINDING as CHECKPOINTS
+from streamproof_specs.checkpoints.runtime.binding import BINDING as CHECKPOINTS
+from streamproof_specs.checkpoints.runtime.loop_logs import BINDING as LOOP_LOGS
 from streamproof_specs.credit.runtime import BINDING as CREDIT
+from streamproof_specs.credit.runtime_pools import BINDING as POOLS
+from streamproof_specs.credit.runtime_spans import BINDING as SPANS
 from streamproof_specs.cyclic.runtime.binding import BINDING as CYCLIC
 from streamproof_specs.failover.runtime import BINDING as FAILOVER
 from streamproof_specs.partitions.runtime.binding import BINDING as PARTITIONS
@@ -39,11 +44,14 @@ MODEL = "runtime"
 MACHINES: dict[str, Any] = {
     "baton": BATON,
     "credit": CREDIT,
+    "record_spans": SPANS,
+    "buffer_shares": POOLS,
     "cyclic": CYCLIC,
     "failover": FAILOVER,
     "regions": REGIONS,
     "partition_lifecycle": PARTITIONS,
     "checkpoints": CHECKPOINTS,
+    "loop_checkpoint_counts": LOOP_LOGS,
     "slot_pool": SLOTS,
 }
 LAST = "the log may end before it"
@@ -77,12 +85,15 @@ NOT_CAUGHT = {
     **dict.fromkeys(("started: twice", "deployed: *", "deployed.graph: *"), "the attempt has failed before it began"),
     **dict.fromkeys(("partitions_abandoned*", "partitions_canceled*"), "of a TaskExecutor without the partitions"),
     "loop_opened.*": "bounds that the loop does not reach",
+    "pool_opened.largest: *": "a bound that no share reaches",
     "buffers_flushed.why: another": "no machine has the timer",
     "backlog_announced: twice": "a message that nobody has received yet",
     "slots_reported: twice": "a message that nobody has received yet",
     **dict.fromkeys(("slots_listed: left out", "slots_listed.executor: another"), "an empty list, or one not received"),
     "slots_listed: twice": "a message that nobody has received yet",
     "deployed.placement: *": "where a subtask runs is in no machine, but for its slot and what it stores",
+    "snapshot_taken: left out": "of a checkpoint that is aborted",
+    "checkpoint_aborted.reason: another": "the reason is in no machine",
     "failed*": "the reason is in no machine; `region_failed` has the consequences",
     "registered.slots: *": "how many slots a TaskExecutor has is followed in the trace of slots",
     **dict.fromkeys(("registered: *", "registered.*"), "TaskExecutors are followed only if they store partitions"),
@@ -127,8 +138,13 @@ class Outcome:
     expected = ()
 
 
-JOBS = ("walk", "sales", "batch-20", "batch-69", "words", "loop", "readings")
+USUAL = ("walk", "sales", "batch-20", "batch-69", "words", "loop", "readings", "looped")
 """Small runs, which have together nearly every kind of event."""
+JOBS = (*USUAL, "spans")
+"""Also one with small buffers: records span them, and senders have pools."""
+LOOPED = "a L:b L:c z; a>b b>c c>z; c~b"
+LOSS = Fault("disconnect", 700_000, ("tm-1", "jobmaster"))
+"""By which the run goes on from a checkpoint."""
 
 
 def recorded(folder: Path, names: Iterable[str] = JOBS) -> list[Path]:
@@ -150,6 +166,12 @@ def _simulation(name: str) -> Simulation:
         doubling: Any = example("doubling")
         doubling.NUMBERS, doubling.ROUNDS = 4, 3
         return Simulation(doubling.job(), seed=2, loops=loop_rules(None, "fair"))
+    if name == "spans":
+        job = spanning(0, records=5, loop=False)[0]
+        return Simulation(job, seed=1, buffers=1, buffer_size=SIZE, sender_buffers=3)
+    if name == "looped":
+        job = walks.walk(LOOPED, records=6, steps=12)
+        return Simulation(job, seed=21, faults_given=[LOSS], checkpoint_interval=50_000)
     readings: Any = example("readings")
     readings.NORTH, readings.SOUTH = range(24), range(1_000, 1_012)
     return Simulation(readings.job(), seed=8, level="heavy", checkpoint_interval=50_000)

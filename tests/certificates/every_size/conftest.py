@@ -112,6 +112,12 @@ Certify = Callable[..., Certificate]
 
 
 @pytest.fixture(scope="session")
+def certificate() -> type[Certificate]:
+    """A certificate, of its parts."""
+    return Certificate
+
+
+@pytest.fixture(scope="session")
 def certified() -> Certify:
     """The certificate of the proof of all safety properties; with `instance` or `discover`, of discovered lemmas too."""
 

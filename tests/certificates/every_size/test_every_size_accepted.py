@@ -210,7 +210,7 @@ def _lower(parametric: Any) -> Any:
 
 def test_a_weak_translation_is_no_disagreement(monkeypatch: pytest.MonkeyPatch, small: Any, certified: Any) -> None:
     """Where the verifier does not show what is true, there is no certificate, and the reason says so."""
-    monkeypatch.setattr(Conditions, "mention", lambda self, index: None)
+    monkeypatch.setattr(Conditions, "mention", lambda self, index, sort: None)
     certificate = certified(small("TokenRing"))
     assert certificate.without
     assert all("not shown by the certificate's own translation" in why for why in certificate.without.values())

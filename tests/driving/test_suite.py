@@ -1,0 +1,134 @@
+"""Suites: what they promise to cover is computed anew with networkx, and what they forbid is forbidden."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import networkx as nx
+import pytest
+
+from random_systems import random_system
+from streamproof.base.errors import EvaluationError
+from streamproof.base.records import replace
+from streamproof.conformance.validation import verdicts_on
+from streamproof.driving.driver import Subject
+from streamproof.driving.script import read_scripts
+from streamproof.driving.suite import Suite, make_suite, random_suite
+from streamproof.driving.testing import subject_of
+from streamproof.selection import selected
+from streamproof.system import Interpreter, System
+
+LEASE = str(Path(__file__).resolve().parents[2] / "examples" / "lease" / "lease.py")
+
+
+def graph_of(system: System) -> nx.MultiDiGraph:
+    """All reachable states, and the steps between them, by the interpreter. Raises `EvaluationError`."""
+    interpreter, graph = Interpreter(system), nx.MultiDiGraph()
+    queue = list(interpreter.initial_states())
+    graph.add_nodes_from(queue)
+    met = set(queue)
+    while queue:
+        state = queue.pop()
+        for step in interpreter.steps(state):
+            graph.add_edge(state, step.state, instance=step.instance)
+            if step.state not in met:
+                met.add(step.state)
+                queue.append(step.state)
+    return graph
+
+
+def expect_covered(system: System, suite: Suite) -> None:
+    """Every script is a behaviour, every instance and every pair of actions is in one, every refusal is disabled."""
+    graph, interpreter = graph_of(system), Interpreter(system)
+    edges = list(graph.edges(data="instance"))
+    instances = {i.key for _, _, i in edges}
+    pairs = {(a.action, b.action) for _, t, a in edges for _, _, b in graph.out_edges(t, data="instance")}
+    taken: set[object] = set()
+    follow: set[tuple[str, str]] = set()
+    for script in suite.scripts:
+        assert interpreter.is_initial(script.trace.states[0])
+        for (before, after), instance in zip(pairwise(script.trace.states), script.trace.steps, strict=True):
+            assert interpreter.take(instance, before) == after
+            taken.add(instance.key)
+        follow |= {(a.action, b.action) for a, b in pairwise(script.trace.steps)}
+        for at, own in script.refused.items():
+            for refusal in own:
+                like = [
+                    i
+                    for i in system.instances
+                    if (i.action, i.args) == (refusal.instance.action, refusal.instance.args)
+                ]
+                assert not any(interpreter.enabled(i, script.trace.states[at]) for i in like)
+    assert (taken, follow) == (instances, pairs)
+    assert (suite.instances, suite.pairs, suite.states) == (len(instances), len(pairs), len(graph))
+    assert suite.least <= suite.steps
+
+
+@pytest.mark.parametrize("seeds", [25, pytest.param(400, marks=pytest.mark.long)])
+def test_random_systems_are_covered(seeds: int) -> None:
+    """Of random systems, every instance, every pair and every refusal is in the suite."""
+    found: Counter[str] = Counter()
+    for seed in range(seeds):
+        system = replace(random_system(Random(seed)), properties=(), lemmas=())
+        try:
+            graph_of(system)
+        except EvaluationError:
+            continue
+        if next(Interpreter(system).initial_states(), None) is None:
+            continue
+        suite = make_suite(Subject(system), 10_000)
+        expect_covered(system, suite)
+        found["scripts"] += len(suite.scripts)
+        found["refusals"] += suite.refusals
+    assert min(found.values()) > seeds // 3
+
+
+def test_the_files_are_judged_as_they_say(tmp_path: Path) -> None:
+    """`validate` accepts every good script, and rejects every wrong log at its last event."""
+    words = [sys.executable, "-m", "streamproof", "suite", LEASE, "--out", str(tmp_path), "--itf"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "13 instances of actions, 14 pairs of consecutive actions" in done.stdout
+    listed = json.loads((tmp_path / "suite.json").read_text())
+    model = subject_of(selected(LEASE))
+    good = verdicts_on(tmp_path / "suite-good.ndjson", model.system)
+    assert {v.trace for v in good if v.answer == "accepted"} == {s["name"] for s in listed["scripts"]}
+    wrong = {b["name"]: b["wrong_event"] for b in listed["bad"]}
+    bad = verdicts_on(tmp_path / "suite-bad.ndjson", model.system)
+    assert {v.trace: v.rejection.index + 1 for v in bad if v.rejection is not None} == wrong
+    assert "variant-unfenced" in wrong
+    assert len(list(tmp_path.glob("*.itf.json"))) == len(listed["scripts"])
+    scripts = read_scripts(tmp_path / "suite-good.ndjson", model.system)
+    assert [s.calls for s in scripts] == [s.script().calls for s in make_suite(model, 1000).scripts]
+
+
+def test_bounds_of_an_instance_are_no_refusals() -> None:
+    """That the instance has no more tokens is nothing that an implementation must refuse."""
+    suite = make_suite(subject_of(selected(LEASE)), 1000)
+    assert suite.beyond == 2
+    assert not any("tokens" in bad.because for bad in suite.bad)
+
+
+def test_random_walks_are_scripts(tmp_path: Path) -> None:
+    """Walks through a state space that is not searched are behaviours with refusals, and say what they cover."""
+    suite = random_suite(subject_of(selected(LEASE)), 20, 15, seed=3)
+    assert (len(suite.scripts), suite.complete) == (20, False)
+    assert suite.instances == 13
+    assert suite.refusals > 10
+    again = random_suite(subject_of(selected(LEASE)), 20, 15, seed=3)
+    assert [s.script() for s in suite.scripts] == [s.script() for s in again.scripts]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("model", ["slot_pool", "regions", "checkpoints", "credit", "main_thread", "task_attempt"])
+def test_bundled_models_have_suites(model: str) -> None:
+    """Suites of bundled models: each wrong log is rejected by the model at its last event."""
+    subject = subject_of(selected(model))
+    suite = make_suite(subject, 200_000)
+    assert suite.steps < 40 * suite.least
+    assert suite.bad

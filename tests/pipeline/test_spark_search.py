@@ -1,0 +1,130 @@
+"""Searches on Spark: the results of the search in memory, after deaths of workers and of the driver, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from random_systems import random_system
+from same_outcome import ENDLESS, outcome
+from streamproof.base.options import SearchOptions, Tuning
+from streamproof.engines.registry import CHECKS
+from streamproof.explicit.exploration import Exploration
+from streamproof.pipeline.spark_search import explore_on_spark
+from streamproof.system import UsageError
+from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
+
+pytestmark = pytest.mark.spark
+FULL = TwoPhaseCommit.system(resource_managers=5)
+"""8,832 states in 17 levels."""
+WIDE = Tuning(wide_level=500)
+
+SEARCH = """
+import sys
+from streamproof.base.options import SearchOptions, Tuning
+from streamproof.pipeline.spark_search import explore_on_spark
+from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
+from pathlib import Path
+master, folder, resume, wide = sys.argv[1:]
+where = {"resume": Path(folder)} if resume == "resume" else {"spill": Path(folder)}
+system = TwoPhaseCommit.system(resource_managers=5)
+found = explore_on_spark(system, SearchOptions(master=master, tuning=Tuning(wide_level=int(wide)), **where))
+print(found.counts.distinct, len(found.counts.levels), found.counts.generated, *(f.verdict.value for f in found.findings))
+"""
+EXPECTED = "8832 17 58146 holds holds"
+
+
+def by_engine(system: Any, folder: Path, **options: Any) -> object:
+    """The findings and counts of a search on Spark."""
+    found = CHECKS["spark"].run(system, SearchOptions(master="local[2]", spill=folder, **options))
+    assert isinstance(found, Exploration)
+    return found.counts, [f for f in found.findings if f.kind not in ENDLESS], list(found.states())
+
+
+def in_memory(system: Any) -> Any:
+    """Those of a search in memory."""
+    counts, *_, findings, _, states = outcome(system)  # type: ignore[misc]
+    return counts, findings, states
+
+
+def test_a_search_on_spark_is_the_one_in_memory(tmp_path: Path) -> None:
+    """With its counts, levels, verdicts and the numbers of its states; wide levels are worked on by Spark, others here."""
+    expected = in_memory(FULL)
+    assert by_engine(FULL, tmp_path, tuning=WIDE) == expected
+    assert json.loads((tmp_path / "search.json").read_text())["mark"]["levels"] == [*expected[0].levels]
+
+
+def test_a_search_on_spark_needs_a_folder() -> None:
+    """Which all processes share."""
+    with pytest.raises(UsageError, match="needs a folder") as info:
+        explore_on_spark(FULL, SearchOptions(master="local[2]"))
+    assert "--spill DIR" in info.value.remedy
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 1000, 100))
+def test_random_systems_on_spark(tmp_path: Path, first: int) -> None:
+    """A hundred each time, every level of each on Spark."""
+    for seed in range(first, first + 100):
+        system = random_system(random.Random(seed))
+        expected = outcome(system)
+        if isinstance(expected, str):
+            continue
+        counts, _, _, stopped, *_, states = expected  # type: ignore[misc]
+        found = explore_on_spark(
+            system, SearchOptions(master="local[2]", spill=tmp_path / str(seed), tuning=Tuning(wide_level=1))
+        )
+        assert (found.counts, list(found.states())) == (counts, states), f"seed {seed}"
+        assert found.stopped == stopped
+
+
+def started(folder: Path, master: str = "local[2]", resume: str = "", wide: int = 100) -> subprocess.Popen[str]:
+    """A process that searches."""
+    return subprocess.Popen(
+        [sys.executable, "-c", SEARCH, master, str(folder), resume, str(wide)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.long
+def test_processes_of_a_cluster_get_their_work_by_pickling(tmp_path: Path) -> None:
+    """Two executors of Spark's test cluster, each a process of its own."""
+    output, _ = started(tmp_path / "s", "local-cluster[2,1,1024]").communicate(timeout=550)
+    assert output.strip() == EXPECTED
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_a_killed_search_is_resumed(tmp_path: Path, seed: int) -> None:
+    """At a random moment, the driver with all its processes, or one worker; the result is the same."""
+    draw, folder = random.Random(seed), tmp_path / "s"
+    running = started(folder)
+    while not (folder / "search.json").exists():
+        assert running.poll() is None
+        time.sleep(0.01)
+    time.sleep(draw.uniform(0, 8))
+    if seed % 2:
+        workers = subprocess.run(
+            ["pgrep", "-g", str(running.pid), "-f", "pyspark.daemon"], capture_output=True, text=True
+        )
+        for worker in workers.stdout.split()[-1:]:
+            os.kill(int(worker), signal.SIGKILL)
+        output, _ = running.communicate(timeout=500)
+    else:
+        os.killpg(running.pid, signal.SIGKILL)
+        output, _ = running.communicate(timeout=100)
+        if output.strip() != EXPECTED:
+            output, _ = started(folder, resume="resume").communicate(timeout=500)
+    assert output.strip() == EXPECTED
