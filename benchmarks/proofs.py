@@ -27,17 +27,23 @@ HERE = Path(__file__).resolve().parent
 SIZES = ("small", "default")
 PAGE = HERE.parent / "docs" / "proofs.md"
 FOR_EVERY_SIZE = (
+    ("baton_any_loop", None, "operators,channels,work,rounds"),
+    ("baton_counts", None, "work"),
     ("credit", None, "channels,exclusive,floating,depth"),
     ("credit", None, "exclusive,floating,depth"),
     ("credit", "lost-announcement", "channels,exclusive,floating,depth"),
     ("credit", "zero-exclusive", "channels,floating,depth"),
+    ("failover_any_graph", None, "tasks,partitions,decisions"),
+    ("failover_decisions", None, "failures,losses"),
     ("loop_checkpoint_counts", None, "records,failures"),
     ("main_thread", None, "parallelism,interval,reserve"),
-    ("partition_counts", None, "executors,partitions,consumers"),
+    ("partition_counts", None, "executors,partitions,consumers,attempts,failures,crashes"),
+    ("partition_counts", "grace", "executors,partitions,consumers,attempts,failures,crashes"),
     ("regions", None, "failures,executors,inline"),
     ("slot_owners", None, "instances,slots,subtasks,vertices,constraints"),
     ("slot_pool", None, "allocations,slots,demand,failures"),
     ("slot_pool", "return-voids-offers", "allocations,slots,demand,failures"),
+    ("task_descriptors", None, "failures"),
 )
 """Models and variants with proofs for every value of some parameters (`--any`)."""
 
@@ -100,15 +106,18 @@ def for_every_size(model: str, variant: str | None, free: str, timeout: float) -
     """The rows of one model or variant with `--any`."""
     chosen = (model, *(("--variant", variant) if variant else ()))
     with tempfile.TemporaryDirectory() as folder:
-        answer = _json(("prove", *chosen, "--any", free, "--timeout", f"{timeout:g}", "-q", "--json", "-"), folder)
+        certificate = Path(folder) / "certificate.json"
+        options = ("--timeout", f"{timeout:g}", "--certificate", str(certificate), "-q", "--json", "-")
+        answer = _json(("prove", *chosen, "--any", free, *options), folder)
+        kept = _accepted_size(certificate, folder)
     if answer is None:
         return
     for prop in answer["properties"]:
         found = prop.get("sizes")
         sizes = f"any {free}" if found == "any" else _listed(found or [])
         engine = {"holds": "induction", "violated": "explicit"}.get(prop["verdict"], "none")
-        seconds = answer["seconds"]["total"]
-        yield Row(model, variant or "", prop["name"], prop["verdict"], engine, sizes, seconds, "none")
+        seconds, evidence = answer["seconds"]["total"], kept if prop["verdict"] == "holds" else "none"
+        yield Row(model, variant or "", prop["name"], prop["verdict"], engine, sizes, seconds, evidence)
 
 
 def _listed(sizes: list[dict[str, int]]) -> str:
