@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from streamproof.any.every_size import AnyProof as AnyProof
     from streamproof.any.ranked import RankedProof as RankedProof
     from streamproof.api.check import check as check
+    from streamproof.api.diff import diff as diff
     from streamproof.api.export import Exported as Exported
     from streamproof.api.export import export as export
     from streamproof.api.incident import Incidents as Incidents
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from streamproof.base.options import SearchOptions as SearchOptions
     from streamproof.conformance.binding import Binding as Binding
     from streamproof.conformance.run_verdict import RunVerdict as RunVerdict
+    from streamproof.difference.comparing import ModelDifference as ModelDifference
     from streamproof.explicit.exploration import Exploration as Exploration
     from streamproof.explicit.exploration import explore as explore
     from streamproof.explicit.simulation import Simulation as Simulation
@@ -149,6 +151,7 @@ USING = {
     "proving": ("api.prove", "prove prove_any prove_rank"),
     "walking": ("api.simulate", "simulate"),
     "mutating": ("api.mutate", "mutate"),
+    "comparing": ("api.diff", "diff"),
     "validating": ("api.validate", "Validation ValidationOptions validate"),
     "explaining runs": ("api.incident", "Incidents incident"),
     "replaying": ("api.replay", "Replayed replay"),
@@ -163,6 +166,7 @@ USING = {
     "results of walks": ("explicit.simulation", "Simulation"),
     "results of mutations": ("mutation.judging", "JudgedMutant Mutation"),
     "mutants": ("mutation.mutants", "Mutant"),
+    "results of comparisons": ("difference.comparing", "ModelDifference"),
     "verdicts on runs": ("conformance.run_verdict", "RunVerdict"),
     "traces": ("traces.replay", "replay_labels verify"),
     "conformance": ("conformance.binding", "Binding"),

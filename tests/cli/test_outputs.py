@@ -142,6 +142,7 @@ CASES: dict[tuple[str, str], list[Case]] = {
     ("sweep", "--out"): [Case("sweep counter.py -p limit=1..2 --jobs 1 --again --out at")],
     ("sweep", "--json"): [Case("sweep counter.py -p limit=1..2 --jobs 1 --again --out maps --json at.json")],
     ("mutate", "--json"): [Case("mutate counter.py -q --action increment --json at.json", 161)],
+    ("diff", "--json"): [Case("diff counter.py -q --to limit=1 --json at.json", 164)],
     ("simulate", "--out"): [Case(f"simulate {COUNT} --out at", 12)],
     ("simulate", "--json"): [Case(f"simulate {COUNT} --json at.json", 12)],
     ("simulate", "--traces"): [Case("simulate counter.py -q -p limit=2 --walks 2 --traces at", 160)],

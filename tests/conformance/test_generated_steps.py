@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from runtime_runs import example
-from streamproof.conformance import InputError, events, moves, validate_paths
+from streamproof.conformance import InputError, events, validate_paths
+from streamproof.explicit import single_steps
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.simulation import Simulation
 
@@ -43,10 +44,10 @@ def compare(jobs: tuple[str, ...], seeds: range, copies: int, folder: Path, patc
                 r["seq"] = numbers[r["trace"], r["process"]]
                 numbers[r["trace"], r["process"]] += 1
             log.write_text("".join(json.dumps(r) + "\n" for r in changed), encoding="ascii")
-            patch.setattr(moves, "OFTEN", 0)
+            patch.setattr(single_steps, "OFTEN", 0)
             generated = answers(log)
-            patch.setattr(moves, "_GENERATED", {})
-            patch.setattr(moves, "OFTEN", 10**9)
+            patch.setattr(single_steps, "_GENERATED", {})
+            patch.setattr(single_steps, "OFTEN", 10**9)
             assert answers(log) == generated, (seed, number)
             patch.undo()
             found.update([v["verdict"] for v in generated[0]] or ["error"])

@@ -31,6 +31,8 @@ class Exit(IntEnum):
     INCONCLUSIVE = 160
     REJECTED = 161
     DISAGREE = 162
+    BEHAVIOURS_DIFFER = 163
+    VERDICTS_DIFFER = 164
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,7 +294,8 @@ package.module:Name.
 Exit codes: 0 holds, 2 wrong usage or input, 11 deadlock, 12 safety violated,
 13 termination violated, 75 evaluation error, 150 malformed model,
 152 too large, 153 system failure, 160 inconclusive, 161 trace or certificate
-rejected, 162 engines disagree, 130 interrupted.
+rejected, 162 engines disagree, 163 behaviours differ, 164 verdicts differ
+(both of diff), 130 interrupted.
 """
 
 VERBS = {
@@ -306,6 +307,7 @@ VERBS = {
     "sweep": "Map the configurations at which properties hold.",
     "simulate": "Look for violations on random walks.",
     "mutate": "Change the rules, and see which properties notice it.",
+    "diff": "Compare two models: what was gained and lost.",
     "replay": "Replay a recorded trace.",
     "explore": "Walk through a model on a local page.",
     "step": "Walk through a model on a terminal.",

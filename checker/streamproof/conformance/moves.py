@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamproof.base.records import dataclass
 from streamproof.conformance.binding import Grounding, Move, Observation, StateReader
-from streamproof.explicit.single_steps import FAULT, Step, step_of
+from streamproof.explicit.single_steps import FAULT, GeneratedSteps
 from streamproof.system import Instance, Interpreter, State, System
 from streamproof.transform.footprint import Footprints
 
 REMEMBERED = 200_000
 """Maximum number of cached moves."""
-OFTEN = 16
-"""Number of times that the step of an instance is computed before a function is generated for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,41 +21,6 @@ class HiddenActions:
 
     instances: tuple[Instance, ...]
     known: dict[State, tuple[tuple[str, State], ...]]
-
-
-class GeneratedSteps:
-    """The functions of a system's instances, each generated once its step has been computed often."""
-
-    def __init__(self) -> None:
-        self._uses: Counter[int] = Counter()
-        self._functions: dict[int, tuple[Instance, Step | None]] = {}
-        """By number of the instance, which is kept with its function, so that no other instance gets this number."""
-
-    @classmethod
-    def of(cls, system: System) -> GeneratedSteps:
-        """Those of a system, which all its behaviours share."""
-        found = _GENERATED.get(id(system))
-        if found is None:
-            found = _GENERATED[id(system)] = cls()
-            weakref.finalize(system, _GENERATED.pop, id(system), None)
-        return found
-
-    def get(self, system: System, instance: Instance) -> Step | None:
-        """The function of an instance, if it has one by now."""
-        number = id(instance)
-        known = self._functions.get(number)
-        if known is not None:
-            return known[1]
-        self._uses[number] += 1
-        if self._uses[number] <= OFTEN:
-            return None
-        del self._uses[number]
-        self._functions[number] = instance, step_of(system, instance)
-        return self._functions[number][1]
-
-
-_GENERATED: dict[int, GeneratedSteps] = {}
-"""By number of a system that exists."""
 
 
 class SystemMoves:

@@ -13,6 +13,8 @@ Terms are total and without effects, so that shared subterms are evaluated first
 
 from __future__ import annotations
 
+import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -40,6 +42,8 @@ Step: TypeAlias = Callable[[State], Any]
 FAULT = object()
 LARGEST = 3_000
 """Largest number of terms of a generated function."""
+OFTEN = 16
+"""Number of times that the step of an instance is computed before a function is generated for it."""
 
 
 _SETS = {e.Union: "|", e.Intersection: "&", e.Difference: "-", e.Subset: "<="}
@@ -74,6 +78,41 @@ def step_of(system: System, instance: Instance) -> Step | None:
         return load("step", system.name, writer.source, _fault=FAULT, _put=_put, **writer.given)
     except (_Unwritten, ModelError):
         return None
+
+
+class GeneratedSteps:
+    """The functions of a system's instances, each generated once its step has been computed often."""
+
+    def __init__(self) -> None:
+        self._uses: Counter[int] = Counter()
+        self._functions: dict[int, tuple[Instance, Step | None]] = {}
+        """By number of the instance, which is kept with its function, so that no other instance gets this number."""
+
+    @classmethod
+    def of(cls, system: System) -> GeneratedSteps:
+        """Those of a system, which all its behaviours share."""
+        found = _GENERATED.get(id(system))
+        if found is None:
+            found = _GENERATED[id(system)] = cls()
+            weakref.finalize(system, _GENERATED.pop, id(system), None)
+        return found
+
+    def get(self, system: System, instance: Instance) -> Step | None:
+        """The function of an instance, if it has one by now."""
+        number = id(instance)
+        known = self._functions.get(number)
+        if known is not None:
+            return known[1]
+        self._uses[number] += 1
+        if self._uses[number] <= OFTEN:
+            return None
+        del self._uses[number]
+        self._functions[number] = instance, step_of(system, instance)
+        return self._functions[number][1]
+
+
+_GENERATED: dict[int, GeneratedSteps] = {}
+"""By number of a system that exists."""
 
 
 def _put(array: tuple[Value, ...], at: int, value: Value) -> tuple[Value, ...]:

@@ -1,0 +1,1 @@
+"""What changed between two models: behaviours gained and lost, verdicts, actions and states."""
