@@ -27,7 +27,7 @@ from explorer import tasks
 from start_up import TINY, every
 
 from streamproof.base.errors import Exit
-from streamproof.explicit.native_code import CACHE_VARIABLE
+from streamproof.base.seals import CACHE_VARIABLE
 
 
 @dataclass(frozen=True)

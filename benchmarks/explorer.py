@@ -29,12 +29,12 @@ from typing import Any
 
 from random_access import rates
 
+from streamproof.base.seals import CACHE_VARIABLE
 from streamproof.exchange.promela.model import export
 from streamproof.exchange.promela.spin_run import SearchOrder, SpinOptions, installed
 from streamproof.exchange.promela.spin_run import run as search
 from streamproof.explicit.compiled.memory import Fixed
 from streamproof.explicit.compiled.search_kernels import GROUPS
-from streamproof.explicit.native_code import CACHE_VARIABLE
 from streamproof.system import System
 
 HERE = Path(__file__).resolve().parent

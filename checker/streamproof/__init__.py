@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from streamproof.any.ranked import RankedProof as RankedProof
     from streamproof.api.check import check as check
     from streamproof.api.diff import diff as diff
+    from streamproof.api.explain import explain as explain
     from streamproof.api.export import Exported as Exported
     from streamproof.api.export import export as export
     from streamproof.api.incident import Incidents as Incidents
@@ -154,6 +155,7 @@ USING = {
     "comparing": ("api.diff", "diff"),
     "validating": ("api.validate", "Validation ValidationOptions validate"),
     "explaining runs": ("api.incident", "Incidents incident"),
+    "explaining traces": ("api.explain", "explain"),
     "replaying": ("api.replay", "Replayed replay"),
     "exporting": ("api.export", "Exported export"),
     "options": ("base.options", "SearchOptions"),

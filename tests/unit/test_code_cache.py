@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from shares import share
-from streamproof.explicit.native_code import CACHE_VARIABLE, CacheEntry
+from streamproof.base.seals import CACHE_VARIABLE
+from streamproof.explicit.native_code import CacheEntry
 
 CHECK = ("check", "reference.two_phase_commit", "-q", "--tier", "compiled", "--workers", "1")
 COUNTS = "1146 states generated, 288 distinct states found"

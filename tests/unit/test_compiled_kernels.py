@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamproof.base.seals import CACHE_VARIABLE
 from streamproof.explicit.kernel_compiler import translate
-from streamproof.explicit.native_code import CACHE_VARIABLE, Module, build
+from streamproof.explicit.native_code import Module, build
 
 if TYPE_CHECKING:
     from streamproof.explicit.kernel_builtins import halves_at, mulhi, word, words, words_at

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamproof.api.origin import model_at_origin
 from streamproof.api.subject import NO_PARAMETERS, Subject
 from streamproof.base.errors import InputError
 from streamproof.base.records import dataclass, replace
@@ -75,8 +76,17 @@ def confirmed(trace: Path | Document, system: System, claimed: str | None) -> Re
 
 
 def model_of(document: Document) -> str:
-    """The bundled model that a trace file names. Raises `InputError`."""
+    """The model that a trace file names: that of its origin, if this user's streamproof wrote it, or a bundled one. Raises
+    `InputError`."""
     meta, path = read_meta(document), document.name
+    own = model_at_origin(document)
+    if own is not None:
+        return own
+    if meta.origin is not None:
+        raise InputError(
+            f"{path} is of the model {meta.origin.text!r}, which is not here, or was named by another user",
+            remedy="name it with --model path/to/file.py",
+        )
     if meta.model is None:
         raise InputError(f"{path} names no model", remedy="name it with --model")
     target = titled(meta.model)

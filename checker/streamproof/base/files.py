@@ -51,6 +51,7 @@ SCRIPTS = Form("JSON", rb'\[\s*\{\s*"file": "obligation-0001\.smt2",\s*"claim": 
 FOLDER_LIST = Form("JSON", rb'\{\s*"about": "files that streamproof wrote here ')
 CHECKPOINT = Form("JSON", rb'\{"format": "streamproof\.checkpoint/')
 CERTIFICATE = Form("a certificate", rb"streamproof certificate \d+ ")
+KEY = Form("a key", rb"streamproof key \d+\n")
 CODE = Form("compiled code", rb"streamproof code \d+\n")
 ITF = Form(
     "ITF",

@@ -204,6 +204,9 @@ class Request:
 
     def _keep(self, evidence: Evidence, *, shown: bool) -> None:
         """Save a trace and print it: the first one, and that of an evaluation error, in full, the others in one line."""
+        from streamproof.api.origin import origin_of
+
+        evidence = replace(evidence, origin=origin_of(self.selection.target.text))
         name, stream = evidence.name, people(self.output.json_to)
         file = self.files[name] = None if self.folder is None else evidence.write(self.folder)
         if self.output.quiet or not shown:

@@ -83,7 +83,7 @@ def command(given: ReplayArguments) -> int:
     return Exit.HOLDS
 
 
-def chosen(document: Document, given: ReplayArguments) -> tuple[Selection, str | None]:
+def chosen(document: Document, given: Any) -> tuple[Selection, str | None]:
     """The selection of the replay, and the claimed property: options of the command line override those of the file."""
     meta, text = read_meta(document), model_of(document) if given.model is None else given.model
     variant = given.variant if given.variant is not None else meta.variant

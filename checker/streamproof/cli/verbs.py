@@ -309,6 +309,7 @@ VERBS = {
     "mutate": "Change the rules, and see which properties notice it.",
     "diff": "Compare two models: what was gained and lost.",
     "replay": "Replay a recorded trace.",
+    "explain": "Explain a recorded trace: text, diagram, page or test.",
     "explore": "Walk through a model on a local page.",
     "step": "Walk through a model on a terminal.",
     "export": "Write traces, graphs, and models for other tools.",

@@ -28,11 +28,10 @@ from streamproof import interrupts
 from streamproof.base.errors import SystemFailure
 from streamproof.base.files import CODE, write
 from streamproof.base.records import dataclass
+from streamproof.base.seals import cache_folder, only_ours
 from streamproof.base.text import visible
 from streamproof.version import VERSION
 
-CACHE_VARIABLE = "STREAMPROOF_CACHE"
-"""The environment variable with the cache folder; empty: no cache."""
 KEPT = 200
 """Largest number of compiled modules in the folder; the least recently used are removed."""
 LARGE = 1 << 15
@@ -56,7 +55,7 @@ class CacheEntry:
         # Each part with its length, so that different sets of parts have different texts.
         text = "".join(f"{name} {len(value)}\n{value}\n" for name, value in sorted(whole.items()))
         self._digest = sha256(text.encode()).hexdigest()
-        folder = _folder()
+        folder = cache_folder()
         self.path = None if folder is None else folder / f"{self._digest}.code"
 
     def load(self) -> bytes | None:
@@ -87,28 +86,16 @@ class CacheEntry:
         return MAGIC + f"{self._digest}\n{sha256(code).hexdigest()}\n".encode()
 
 
-def _folder() -> Path | None:
-    named = os.environ.get(CACHE_VARIABLE)
-    if named is not None:
-        return Path(named) if named else None
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "streamproof" if os.path.isabs(base) else None
-
-
 def _is_safe(folder: Path) -> bool:
     """Whether only this user and root can write to the folder; else prints a note, once."""
     try:
         about = folder.lstat()
     except OSError:
         return False
-    if stat.S_ISDIR(about.st_mode) and _only_ours(about):
+    if stat.S_ISDIR(about.st_mode) and only_ours(about):
         return True
     _note(f"{folder} is a link, is not a folder, or is writable by others")
     return False
-
-
-def _only_ours(about: os.stat_result) -> bool:
-    return about.st_uid in (0, os.geteuid()) and not about.st_mode & 0o022
 
 
 @cache
@@ -122,7 +109,7 @@ def _read(path: Path) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(handle)
-            if not stat.S_ISREG(about.st_mode) or not _only_ours(about):
+            if not stat.S_ISREG(about.st_mode) or not only_ours(about):
                 _note(f"{path} is not a regular file, or is writable by others")
                 return None
             data = file.read()

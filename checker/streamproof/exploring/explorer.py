@@ -13,12 +13,14 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 
+from streamproof.api.origin import origin_of
 from streamproof.api.replay import confirmed, with_recorded
 from streamproof.base.errors import EvaluationError, InputError, StreamproofError, UsageError, did_you_mean
 from streamproof.base.options import SearchOptions
 from streamproof.base.records import dataclass, replace
 from streamproof.engines.registry import CHECKS
 from streamproof.exchange.itf.reading import load, read_meta
+from streamproof.exchange.itf.writing import Origin
 from streamproof.selection import Selection, select
 from streamproof.system.build import TRUE, and_, or_
 from streamproof.system.interpreter import Interpreter, with_derived
@@ -114,6 +116,11 @@ class Explorer:
         self._instances: dict[str, list[Instance]] = {}
         for one in system.instances:  # an action that is fair in part has two instances of each label
             self._instances.setdefault(one.label, []).append(one)
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """The origin of saved behaviours."""
+        return origin_of(self.selection.target.text)
 
     @cached_property
     def initial(self) -> tuple[State, ...]:

@@ -21,10 +21,10 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from streamproof.api.as_test import test_text
 from streamproof.base.errors import StreamproofError, SystemFailure, UsageError, text_of
 from streamproof.base.records import dataclass
 from streamproof.exchange.itf.writing import itf_text
-from streamproof.exploring.as_test import test_text
 from streamproof.exploring.explorer import Explorer, Visit
 from streamproof.exploring.page import explorer_page, query_of, visit_of
 from streamproof.interrupts import doing
@@ -134,11 +134,15 @@ class ExplorerServer(ThreadingHTTPServer):
             case "":
                 return Reply(explorer_page(self.explorer, visit))
             case "trace.itf.json":
-                return Reply(itf_text(system, trace, visit.shows(system)), "application/json", name=name)
+                return Reply(
+                    itf_text(system, trace, visit.shows(system), self.explorer.origin), "application/json", name=name
+                )
             case "behaviour.html":
                 return Reply(behaviour_page(system, trace, visit.shows(system)), name=name)
             case "test.py":
-                return Reply(test_text(self.explorer, visit), "text/x-python", name="test_behaviour.py")
+                return Reply(
+                    test_text(self.explorer.selection, system, trace), "text/x-python", name="test_behaviour.py"
+                )
             case _:
                 return Reply("not found", "text/plain", HTTPStatus.NOT_FOUND)
 

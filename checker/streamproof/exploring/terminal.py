@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
+from streamproof.api.as_test import test_text
 from streamproof.base.errors import StreamproofError, UsageError
 from streamproof.base.files import ITF, write
 from streamproof.base.text import BLANK, Line, StyledText, inner, line, standard_output, visible
 from streamproof.exchange.itf.writing import itf_text
-from streamproof.exploring.as_test import test_text
 from streamproof.exploring.explorer import Explorer, Moves, Visit
 from streamproof.report.console import print_lines
 from streamproof.system.verdict import Trace
@@ -113,10 +113,14 @@ class Session:
             case "save":
                 if not rest:
                     raise UsageError("save needs a name", remedy="save trace.itf.json")
-                write(Path(rest), itf_text(explorer.system, visit.trace, visit.shows(explorer.system)), ITF)
+                write(
+                    Path(rest),
+                    itf_text(explorer.system, visit.trace, visit.shows(explorer.system), explorer.origin),
+                    ITF,
+                )
                 self.stream.write(f"{rest}\n")
             case "test":
-                inner(self.stream).write(test_text(explorer, visit))
+                inner(self.stream).write(test_text(explorer.selection, explorer.system, visit.trace))
             case _ if word.isdecimal():
                 number = _number(word, len(self.moves.enabled), "step")
                 if not number:

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from streamproof.base.files import Folder
 from streamproof.base.records import dataclass, replace
-from streamproof.exchange.itf.writing import itf_text
+from streamproof.exchange.itf.writing import Origin, itf_text
 from streamproof.report.check_report import MISTAKE
 from streamproof.report.console import print_lines
 from streamproof.system.model import Kind, Property, System
@@ -27,6 +27,7 @@ class Evidence:
     trace: Trace
     prop: Property | None
     about: About
+    origin: Origin | None = None
 
     @property
     def files(self) -> tuple[str, str]:
@@ -36,7 +37,7 @@ class Evidence:
     def write(self, folder: Folder) -> str:
         """Write both files; returns the path of the first. Raises `SystemFailure`."""
         itf, text = self.files
-        path = folder.write(itf, itf_text(self.system, self.trace, self.prop), self.name)
+        path = folder.write(itf, itf_text(self.system, self.trace, self.prop, self.origin), self.name)
         folder.write(text, self.text(), self.name)
         return str(path)
 

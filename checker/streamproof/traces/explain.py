@@ -18,6 +18,7 @@ from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Place, Read, look, reads
+from streamproof.traces.processes import Wait, circle_of_waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +83,15 @@ class Explanation:
     """Why the last state (or step, or loop) of a trace violates a property.
 
     `reasons`: the false conjunct of an invariant or step property; for a deadlock, why the state is not terminal.
-    `blocked`: for a deadlock, the reasons why each action is disabled, closest to being enabled first. `steps`: the
-    steps, counted from 1, on which the values read above depend (a backward slice); empty if unknown.
+    `blocked`: for a deadlock, the reasons why each action is disabled, closest to being enabled first. `waiting`: for a
+    deadlock, a circle of processes that wait for each other. `steps`: the steps, counted from 1, on which the values read
+    above depend (a backward slice); empty if unknown.
     """
 
     reasons: tuple[Reason, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     steps: tuple[int, ...] = ()
+    waiting: tuple[Wait, ...] = ()
 
 
 @dataclass(slots=True)
@@ -109,12 +112,17 @@ def why_false(system: System, conjuncts: Iterable[Conjunct], state: State, after
 
 def explain(system: System, prop: Property, trace: Trace) -> Explanation:
     """Why `trace` violates `prop`, or shows it if `prop` is a reachability property."""
-    interpreter = Interpreter(system)
+    return _explained(Interpreter(system), prop, trace)[0]
+
+
+def _explained(interpreter: Interpreter, prop: Property, trace: Trace) -> tuple[Explanation, Past]:
+    """The explanation, and the places that it reads."""
+    system = interpreter.system
+    past = Past(trace, len(trace) - 1)
     match prop.kind:
         case Kind.INVARIANT:
-            past = Past(trace, len(trace) - 1)
             reasons = _failed(interpreter, prop, trace.states[-1], None, past)
-            return Explanation(reasons, (), _slice(interpreter, past))
+            return Explanation(reasons, (), _slice(interpreter, past)), past
         case Kind.STEP:
             before, after = last_step(trace)
             past = Past(trace, before)
@@ -125,21 +133,20 @@ def explain(system: System, prop: Property, trace: Trace) -> Explanation:
                 instance, state = trace.steps[-1], trace.states[before]
                 for read in (*_sources(interpreter, instance, place, state), *_needed(interpreter, instance, state)):
                     past.wanted[read.place, before] = None
-            return Explanation(reasons, (), tuple(sorted({*_slice(interpreter, past), len(trace.steps)})))
+            return Explanation(reasons, (), tuple(sorted({*_slice(interpreter, past), len(trace.steps)}))), past
         case Kind.REACHABLE:
-            past = Past(trace, len(trace) - 1)
             _readings(interpreter, prop.expr, "", trace.states[-1], None, past)
-            return Explanation((), (), _slice(interpreter, past))
+            return Explanation((), (), _slice(interpreter, past)), past
         case Kind.DEADLOCK:
-            past = Past(trace, len(trace) - 1)
             stopped = blocked(interpreter, trace.states[-1], past)
             ends: tuple[Reason, ...] = ()
             if system.terminal is not None:
                 found = _readings(interpreter, system.terminal, "", trace.states[-1], None, past)
                 ends = (Reason("a terminal state", None, found),)
-            return Explanation(ends, stopped, _slice(interpreter, past))
+            waiting = circle_of_waiting(interpreter, trace.states[-1])
+            return Explanation(ends, stopped, _slice(interpreter, past), waiting), past
         case Kind.TERMINATION | Kind.TEMPORAL:
-            return Explanation()
+            return Explanation(), past
         case _:
             assert_never(prop.kind)
 
@@ -248,19 +255,41 @@ def _needed(interpreter: Interpreter, instance: Instance, state: State) -> Itera
 
 def _slice(interpreter: Interpreter, past: Past) -> tuple[int, ...]:
     """The steps on which the wanted values depend, through their writes and the reads of their guards."""
-    trace, found = past.trace, set()
-    pending, met = list(past.wanted), set(past.wanted)
+    return tuple(sorted(_needs(interpreter, past)))
+
+
+def _needs(interpreter: Interpreter, past: Past) -> dict[int, list[tuple[Place, int]]]:
+    """For each step on which the wanted values depend, the places that it wrote, each with the number of the step that reads
+    it there; the number after the last step stands for what is shown as the reason."""
+    trace, found = past.trace, dict[int, list[tuple[Place, int]]]()
+    pending = [(place, at, at + 1) for place, at in past.wanted]
+    met = set(past.wanted)
     while pending:
-        place, at = pending.pop()
+        place, at, reader = pending.pop()
         step = _writer(interpreter.system, trace, place, at)
         if step == 0:
             continue
         before = step - 1
         instance, state = trace.steps[before], trace.states[before]
         guard = () if step in found else _needed(interpreter, instance, state)
-        found.add(step)
+        found.setdefault(step, []).append((place, reader))
         for read in (*_sources(interpreter, instance, place, state), *guard):
             if (read.place, before) not in met:
                 met.add((read.place, before))
-                pending.append((read.place, before))
-    return tuple(sorted(found))
+                pending.append((read.place, before, step))
+    return found
+
+
+def needs(system: System, prop: Property, trace: Trace) -> dict[int, list[tuple[str, int]]]:
+    """For each step that the violation of a property depends on, counted from 1, the places that it wrote, each with the
+    number of the step that reads it; the number after the last step stands for the property. Empty if that is not known."""
+    if prop.kind in (Kind.TERMINATION, Kind.TEMPORAL):
+        return {}
+    interpreter = Interpreter(system)
+    found = _needs(interpreter, _explained(interpreter, prop, trace)[1])
+    if prop.kind is Kind.STEP:
+        found.setdefault(len(trace.steps), [])
+    return {
+        step: [(look(system, place, trace.states[reader - 1]).text, reader) for place, reader in places]
+        for step, places in found.items()
+    }

@@ -6,7 +6,7 @@ same as styled lines, which the console colours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from streamproof.base.errors import Loc, StreamproofError
@@ -58,17 +58,25 @@ def render_text(
 
 
 def counterexample(
-    system: System, prop: Property | None, trace: Trace, *, about: About | None = None, full: bool = False
+    system: System,
+    prop: Property | None,
+    trace: Trace,
+    *,
+    about: About | None = None,
+    full: bool = False,
+    why: Mapping[int, str] | None = None,
 ) -> list[Line]:
     """The trace as styled lines: header, steps with their changes, the violation, and how to reproduce it.
 
     `prop` is the property that the trace violates (or reaches); None for a trace without a property. With `full`, the
-    whole state follows each step. The trace must have passed `replay.verify`.
+    whole state follows each step. `why` has sentences about steps, counted from 1. The trace must have passed
+    `replay.verify`.
     """
     about = about or About()
     lines = list(_header(system, prop, trace, about))
     lines.append(BLANK)
-    lines.extend(_steps(*with_derived(system, trace), None if prop is None else _View.of(system, prop), full=full))
+    view = None if prop is None else _View.of(system, prop)
+    lines.extend(_steps(*with_derived(system, trace), view, why or {}, full=full))
     if prop is not None and about.error is None:
         conclusion = list(_conclusion(system, prop, trace, explain(system, prop, trace)))
         if conclusion:
@@ -176,7 +184,7 @@ class _View:
             yield line(StyledText("seen as ", "faint"), *_change(change, [change.text]), indent=indent)
 
 
-def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> Iterator[Line]:
+def _steps(system: System, trace: Trace, view: _View | None, why: Mapping[int, str], *, full: bool) -> Iterator[Line]:
     digits = max(3, len(str(len(trace.steps))) + 1)
     inner = digits + 6
     labels = [i.label for i in trace.steps]
@@ -197,6 +205,8 @@ def _steps(system: System, trace: Trace, view: _View | None, *, full: bool) -> I
         yield from _changed(made, inner)
         if view is not None:
             yield from view.changed(before, after, inner)
+        if number in why:
+            yield line(StyledText(why[number], "faint"), indent=inner, hang=inner + 2)
         if closing:
             yield line(StyledText(f"back to state {trace.loop}: the loop repeats forever", "failed"), indent=inner - 2)
         elif full:
@@ -268,6 +278,12 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
                 yield line(
                     "The model has no terminal states: declare the states in which it may end with @terminal.", indent=2
                 )
+            if explanation.waiting:
+                yield line(StyledText("A circle of processes that wait for each other:", "title"))
+            for wait in explanation.waiting:
+                spans = (StyledText(wait.label, "action"), " needs ", StyledText(wait.condition.text, "failed"))
+                helps = (", which ", StyledText(wait.helper, "action"), f" of {wait.other} would make true")
+                yield line(f"{wait.process}: ", *spans, *helps, indent=2, hang=6)
         case Kind.TEMPORAL if trace.loop is None:
             yield line(
                 "The formula is false, whatever follows these states within or outside the constraint.", indent=2

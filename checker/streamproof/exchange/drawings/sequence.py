@@ -1,8 +1,8 @@
 """Sequence diagrams: a trace as SVG, with a lifeline for each process and an arrow for each message of a queue.
 
-Nothing has to be declared. Processes are the indices of arrays that actions have as arguments. An index that names two
-of them, as ``a>b`` does, is a link; arcs above the lifelines show all links. What a step appends to a queue is an arrow
-from that step to the one that removes it, or to the end of the diagram. Other changes are listed at the step.
+Nothing has to be declared: see `traces.processes`. An index of an array that names two others, as ``a>b`` does, is a link
+between these; then they are the processes, and arcs above the lifelines show all links. What a step appends to a queue is
+an arrow from that step to the one that removes it, or to the end of the diagram. Other changes are listed at the step.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from streamproof.system.model import Instance, Kind, Property, System
 from streamproof.system.sorts import ArraySort, EnumSort, QueueSort, RecordSort, Sort, Value, default, show, values
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Change, changes, look
+from streamproof.traces.processes import Processes
 
 MAX_LINES = 5
 """Maximum number of changes listed at a step."""
@@ -41,7 +42,7 @@ _STYLE = (
 
 
 @dataclass(slots=True)
-class _DrawnStep:
+class DrawnStep:
     """One step: where it happens, what its box says, and its top edge."""
 
     lane: str
@@ -65,7 +66,7 @@ class _DrawnStep:
 
 
 @dataclass(slots=True)
-class _Message:
+class Message:
     """One element of a queue: its text, the numbers of the steps that append and remove it, and the ends of its link."""
 
     text: str
@@ -75,18 +76,18 @@ class _Message:
 
 
 @dataclass(slots=True)
-class _Diagram:
+class SequenceDiagram:
     """The parts of a diagram before they have places."""
 
     lanes: list[str]
     links: list[tuple[str, str]]
-    steps: list[_DrawnStep] = field(default_factory=list)
-    messages: list[_Message] = field(default_factory=list)
+    steps: list[DrawnStep] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
 
 def sequence_svg(system: System, trace: Trace, prop: Property | None = None) -> str:
     """The trace as SVG. The box of the last step is red if `prop` is violated there, green for a witness."""
-    diagram = _read(system, trace)
+    diagram = sequence_of(system, trace)
     title = system.name if system.variant is None else f"{system.name}, variant {system.variant}"
     title = title if prop is None else f"{title}: {prop.name}"
     last = "bad"
@@ -100,14 +101,16 @@ def sequence_svg(system: System, trace: Trace, prop: Property | None = None) -> 
 # --- reading the trace
 
 
-def _read(system: System, trace: Trace) -> _Diagram:
+def sequence_of(system: System, trace: Trace) -> SequenceDiagram:
+    """The lifelines, steps and messages of a trace."""
     names = _indices(system)
-    links = {name: ends for name in names if (ends := _ends(name, names))}
-    processes = list(dict.fromkeys(end for ends in links.values() for end in ends))
-    if not processes:
-        used = {str(value) for step in trace.steps for _, value in step.args}
-        processes = [name for name in names if name in used]
-    diagram = _Diagram(sorted(processes, key=names.index), list(dict.fromkeys(links.values())))
+    links = {name: pair for name in names if (pair := _ends(name, names))}
+    ends = list(dict.fromkeys(end for both in links.values() for end in both))
+    own = Processes(system)
+    used = {process for step in trace.steps for process in own.of(step)[:1]}
+    processes = dict.fromkeys(process for i in system.instances for process in own.of(i)[:1] if process in used)
+    lanes = sorted(ends, key=names.index) if ends else list(processes)
+    diagram = SequenceDiagram(lanes, list(dict.fromkeys(links.values())))
     outside = system.name
     for number, instance in enumerate(trace.steps):
         after = trace.states[number + 1] if number + 1 < len(trace.states) else trace.states[trace.loop or 0]
@@ -118,11 +121,14 @@ def _read(system: System, trace: Trace) -> _Diagram:
                 shown.append(str(change))
                 continue
             received += _messages(system, trace, number, after, change, links, diagram.messages)
-        lane = _lane(instance, processes, links, {end for _, end in received}) or outside
+        taken_by = (
+            _lane(instance, ends, links, {end for _, end in received}) if ends else next(iter(own.of(instance)), None)
+        )
+        lane = taken_by or outside
         lines = [f"{number + 1}. {instance.label}", *shown]
         if len(lines) > MAX_LINES + 1:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-        diagram.steps.append(_DrawnStep(lane, [visible(line) for line in lines]))
+        diagram.steps.append(DrawnStep(lane, [visible(line) for line in lines]))
     if any(step.lane == outside for step in diagram.steps):
         diagram.lanes.insert(0, outside)
     return diagram
@@ -152,7 +158,7 @@ def _messages(
     after: tuple[Value, ...],
     change: Change,
     links: dict[str, tuple[str, str]],
-    messages: list[_Message],
+    messages: list[Message],
 ) -> Iterator[tuple[str, str | None]]:
     """Enter what a step appends to a queue into `messages`; yields what it removes, with the process that receives it."""
     old, new = (look(system, change.place, state) for state in (trace.states[number], after))
@@ -167,7 +173,7 @@ def _messages(
             sent.received = number
         yield place, link[1] if link else None
     for text in (Counter(now) - Counter(before)).elements():
-        messages.append(_Message(text, number, link))
+        messages.append(Message(text, number, link))
 
 
 def _short(sort: Sort, value: Value) -> str:
@@ -201,7 +207,7 @@ def _lane(
 # --- drawing
 
 
-def _drawn(diagram: _Diagram, title: str, last: str, loop: int | None) -> str:
+def _drawn(diagram: SequenceDiagram, title: str, last: str, loop: int | None) -> str:
     width = {lane: _wide(lane) for lane in diagram.lanes}
     for step in diagram.steps:
         width[step.lane] = max(width[step.lane], *(_wide(line) for line in step.lines))
@@ -292,7 +298,7 @@ def _life(lane: str, x: float, head: float, bottom: float) -> str:
     )
 
 
-def _arrow(message: _Message, steps: list[_DrawnStep], at: dict[str, float], bottom: float) -> tuple[str, str]:
+def _arrow(message: Message, steps: list[DrawnStep], at: dict[str, float], bottom: float) -> tuple[str, str]:
     """The line of a message, to the step that removes it, or open, to the end of the diagram; and its text."""
     sent = steps[message.sent]
     here = at[message.link[0] if message.link else sent.lane]
@@ -317,7 +323,7 @@ def _arrow(message: _Message, steps: list[_DrawnStep], at: dict[str, float], bot
     )
 
 
-def _box(step: _DrawnStep, x: float, kind: str) -> Iterator[str]:
+def _box(step: DrawnStep, x: float, kind: str) -> Iterator[str]:
     left = x - step.width / 2
     size = f'width="{step.width:.0f}" height="{step.height:.0f}"'
     yield f'<rect class="{kind}" x="{left:.0f}" y="{step.top:.0f}" {size} rx="3"/>'

@@ -16,7 +16,7 @@ from typing import Any, assert_never
 from streamproof.base.errors import Exit, InputError, StreamproofError
 from streamproof.base.reading import parse_json, read_piped, read_text
 from streamproof.base.records import dataclass
-from streamproof.exchange.itf.writing import ACTION, PICKS, UNIT, choices, compact, encode_plain
+from streamproof.exchange.itf.writing import ACTION, PICKS, UNIT, Origin, choices, compact, encode_plain
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, State, System
 from streamproof.system.sorts import (
@@ -52,6 +52,7 @@ class Meta:
     property: str | None = None
     kind: str | None = None
     version: int | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def read_meta(given: Path | str | Document) -> Meta:
         property=text("property"),
         kind=text("kind"),
         version=version if isinstance(version, int) else None,
+        origin=None if (source := text("source")) is None else Origin(source, text("seal")),
     )
 
 

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from streamproof.base.files import ITF, write
+from streamproof.base.records import dataclass
 from streamproof.base.text import visible_json
 from streamproof.system.interpreter import with_derived
 from streamproof.system.model import Instance, Property, System, parameter_json
@@ -64,14 +65,22 @@ UNIT: Any = {"#tup": []}
 NONE = {"tag": "None", "value": UNIT}
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The model's name on the command line that made a trace, and the seal of its place; None: it has none."""
+
+    text: str
+    seal: str | None
+
+
 def write_itf(path: Path | str, system: System, trace: Trace, prop: Property | None = None) -> None:
     """Writes `trace` to `path` atomically. Raises `SystemFailure`."""
     write(Path(path), itf_text(system, trace, prop), ITF)
 
 
-def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
+def itf_text(system: System, trace: Trace, prop: Property | None = None, origin: Origin | None = None) -> str:
     """The trace as ITF text, deterministic, with one variable of one state per line."""
-    document = to_itf(system, trace, prop)
+    document = to_itf(system, trace, prop, origin)
     parts = []
     for key, value in document.items():
         match key:
@@ -85,7 +94,7 @@ def itf_text(system: System, trace: Trace, prop: Property | None = None) -> str:
     return visible_json("{\n" + ",\n".join(parts) + "\n}\n")
 
 
-def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[str, Any]:
+def to_itf(system: System, trace: Trace, prop: Property | None = None, origin: Origin | None = None) -> dict[str, Any]:
     """The trace as ITF data, with the derived values as variables. `prop` is the violated or reached property."""
     system, trace = with_derived(system, trace)
     meta: dict[str, Any] = {"format": FORMAT, "format-description": DESCRIPTION, "model": system.name}
@@ -95,6 +104,10 @@ def to_itf(system: System, trace: Trace, prop: Property | None = None) -> dict[s
     if prop is not None:
         meta["property"] = prop.name
         meta["kind"] = prop.kind.value
+    if origin is not None:
+        meta["source"] = origin.text
+        if origin.seal is not None:
+            meta["seal"] = origin.seal
     meta["version"] = VERSION
     meta["varTypes"] = {v.name: type_text(v.sort) for v in system.variables}
     states = []
