@@ -1,0 +1,218 @@
+"""Judge the mutants of every bundled model by its properties, and write docs/mutation-scores.md.
+
+    python benchmarks/mutation_scores.py [--seconds 60] [--states 20000] [--only MODEL ...] [--again] [--write]
+
+Each model runs at its small size, in a process of its own. Its mutants are judged in their order until the seconds are over;
+a model with more states is not run. Survivors are classified by a comparison of all their behaviours with the model's. Results
+are kept in build/mutation_scores/, so that a run that was ended goes on; `--write` makes the page of what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from streamproof.base.errors import StreamproofError
+from streamproof.base.options import SearchOptions
+from streamproof.base.processes import Ended, in_processes
+from streamproof.difference.behaviours import ACTIONS, compare_behaviours
+from streamproof.model_registry import find
+from streamproof.mutation.judging import ANSWERS, SURVIVED, JudgedMutant, mutate
+from streamproof.mutation.mutants import Mutant, mutants
+from streamproof.system.model import System
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / "build" / "mutation_scores"
+PAGE = ROOT / "docs" / "mutation-scores.md"
+SMALL = "small"
+
+FAIRNESS, NARROWER, SAME_ACTIONS, WIDER, UNCLASSIFIED = "fairness", "narrower", "same actions", "wider", "unclassified"
+CLASSES = {
+    NARROWER: "every behaviour of the mutant is one of the model, so that no safety property that holds of the model can notice "
+    "it: only `@reachable`, temporal properties, deadlock and termination can",
+    FAIRNESS: "the mutant has the same steps and less fairness: no temporal property needs it",
+    SAME_ACTIONS: "the mutant takes the same sequences of actions; it differs in values alone",
+    WIDER: "the mutant has behaviours that the model lacks, with other actions: the specification does not exclude them",
+    UNCLASSIFIED: "the time was over before the comparison",
+}
+"""The classes of survivors, and what each says."""
+
+
+def classified(system: System, mutant: Mutant, options: SearchOptions) -> str:
+    """The class of a survivor, by all behaviours of both."""
+    if mutant.kind == "fairness":
+        return FAIRNESS
+    found = compare_behaviours(system, mutant.system, options)
+    if found.stopped is not None:
+        return UNCLASSIFIED
+    if not found.gained:
+        return NARROWER
+    seen = compare_behaviours(system, mutant.system, options, view=ACTIONS)
+    return SAME_ACTIONS if seen.stopped is None and not seen.gained and not seen.lost else WIDER
+
+
+def judge(job: tuple[str, float, int]) -> dict[str, Any]:
+    """The result of one model."""
+    name, seconds, states = job
+    end = time.monotonic() + seconds
+    target = find(name)
+    sizes = target.variant(None).sizes
+    try:
+        system = target.system(None, dict(sizes.get(SMALL, {})))
+        every = list(mutants(system))
+        options = SearchOptions(max_states=states, time_limit=max(1.0, seconds / 2))
+        found = mutate(system, options, only=lambda mutant: time.monotonic() < end)
+    except StreamproofError as error:
+        return {"model": name, "why": error.message.replace("\n", " ")}
+    finish = time.monotonic() + seconds
+    rows = [row(system, one, options, finish) for one in found.judged]
+    return {
+        "model": name,
+        "size": SMALL if SMALL in sizes else "default",
+        "states": found.states,
+        "mutants": len(every),
+        "properties": list(found.properties),
+        "idle": list(found.idle),
+        "judged": rows,
+    }
+
+
+def row(system: System, one: JudgedMutant, options: SearchOptions, finish: float) -> dict[str, Any]:
+    """A judged mutant as JSON data."""
+    kind = None
+    if one.answer == SURVIVED:
+        left = finish - time.monotonic()
+        kind = (
+            UNCLASSIFIED
+            if left <= 0
+            else classified(system, one.mutant, SearchOptions(options.properties, max_states=50_000, time_limit=left))
+        )
+    return {
+        "mutant": one.mutant.label,
+        "kind": one.mutant.kind,
+        "answer": one.answer,
+        "class": kind,
+        "by": list(one.by),
+    }
+
+
+def run(names: list[str], seconds: float, states: int, *, again: bool) -> None:
+    """Judges the models that have no result yet."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    left = [n for n in names if again or not (KEPT / f"{n}.json").exists()]
+    for (name, *_), result in in_processes(judge, [(n, seconds, states) for n in left], 1, "mutants of a model"):
+        if result is None or isinstance(result, Ended):
+            result = {"model": name, "why": "its process ended early"}
+        (KEPT / f"{name}.json").write_text(json.dumps({**result, "seconds": seconds, "limit": states}) + "\n")
+        counts = Counter(one["answer"] for one in result.get("judged", ()))
+        print(f"{name}: {result.get('why') or dict(counts)}", flush=True)
+
+
+# --- the page
+
+
+def cells(result: dict[str, Any]) -> str:
+    """The row of a model."""
+    judged = result["judged"]
+    counts = Counter(one["answer"] for one in judged)
+    classes = Counter(one["class"] for one in judged if one["class"])
+    different = len(judged) - counts["equivalent"] - counts["undecided"]
+    score = f"{100 * counts['killed'] / different:.0f} %" if different else "none"
+    of = f"{len(judged)} of {result['mutants']}" if len(judged) < result["mutants"] else str(result["mutants"])
+    name = f"`{result['model']}`" + ("" if result["size"] == SMALL else " (default)")
+    parts = (
+        name,
+        f"{result['states']:,}",
+        of,
+        *(str(counts[a]) for a in ANSWERS),
+        score,
+        *(str(classes[c]) for c in CLASSES),
+    )
+    return f"| {' | '.join(parts)} |"
+
+
+def page(results: list[dict[str, Any]]) -> Iterator[str]:
+    """The lines of the page."""
+    done = [r for r in results if r.get("judged")]
+    others = [r for r in results if r not in done]
+    seconds, limit = {r["seconds"] for r in results}, {r["limit"] for r in results}
+    counts = Counter(one["answer"] for r in done for one in r["judged"])
+    different = counts["killed"] + counts["survived"]
+    yield "# Mutation scores of the bundled models"
+    yield ""
+    yield (
+        f"[`streamproof mutate`](how-to-mutate.md) changed the rules of {len(done)} of the {len(results)} bundled models in "
+        f"{sum(counts.values()):,} ways, one at a time. The properties"
+    )
+    share = 100 * counts["killed"] / different
+    yield f"of the models notice {counts['killed']:,} of the {different:,} changes that make a difference: {share:.1f} %."
+    yield f"{counts['equivalent']:,} mutants are proved to be equivalent."
+    yield ""
+    yield "`python benchmarks/mutation_scores.py --write` wrote this page. Each model runs at its small size, those without sizes at"
+    yield (
+        f"their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds for its mutants, in their order. The "
+        "machine was shared with other work."
+    )
+    yield "*Mutants* says how many were judged where the time was over before the last one. The variants of a model, which break its"
+    yield "rules on purpose, are not counted."
+    yield ""
+    yield "* *Equivalent*: the same initial states, and the same steps from every reachable state. *Undecided*: a limit was reached."
+    yield "* *Score*: killed mutants of those that are killed or survive."
+    yield "* Survivors are classified by a [comparison](how-to-diff.md) of all behaviours of the mutant with the model's:"
+    for name, text in CLASSES.items():
+        yield f"  *{name}*: {text}."
+    yield ""
+    yield f"| model | states | mutants | {' | '.join(ANSWERS)} | score | {' | '.join(CLASSES)} |"
+    yield "|---|--:|--:|" + "--:|" * (len(ANSWERS) + 1 + len(CLASSES))
+    yield from (cells(r) for r in done)
+    yield ""
+    yield "## Properties that notice no mutant"
+    yield ""
+    yield "Among the mutants that were judged. Such a property may be weaker than it looks, or follow from the types of variables."
+    yield ""
+    for r in done:
+        if r["idle"]:
+            yield f"* `{r['model']}`: {', '.join(f'`{name}`' for name in r['idle'])}"
+    yield ""
+    yield "## Survivors that are wider"
+    yield ""
+    yield "What the specifications do not exclude, in the words of `mutate`:"
+    yield ""
+    for r in done:
+        wider = [one["mutant"] for one in r["judged"] if one["class"] == WIDER]
+        if wider:
+            yield f"* `{r['model']}`: {'; '.join(f'`{text}`' for text in wider)}"
+    yield ""
+    yield "## Models that were not run"
+    yield ""
+    for r in others:
+        yield f"* `{r['model']}`: {r.get('why', 'no mutant was judged within the time')}"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--states", type=int, default=20_000)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    every = sorted(entry.name for entry in entry_points(group="streamproof.models"))
+    run(given.only or every, given.seconds, given.states, again=given.again)
+    if given.write:
+        kept = {n: KEPT / f"{n}.json" for n in every}
+        missing = {"why": "not run", "seconds": given.seconds, "limit": given.states}
+        results = [json.loads(p.read_text()) if p.exists() else {"model": n, **missing} for n, p in kept.items()]
+        PAGE.write_text("\n".join(page(results)) + "\n", encoding="utf-8")
+        print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
