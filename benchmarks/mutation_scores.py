@@ -3,8 +3,8 @@
     python benchmarks/mutation_scores.py [--seconds 60] [--states 20000] [--only MODEL ...] [--again] [--write]
 
 Each model runs at its small size, in a process of its own. Its mutants are judged in their order until the seconds are over;
-a model with more states is not run. Survivors are classified by a comparison of all their behaviours with the model's. Results
-are kept in build/mutation_scores/, so that a run that was ended goes on; `--write` makes the page of what is there.
+a model with more states is not run. Survivors are classified by a comparison of all their behaviours with the model's.
+Results are kept in build/mutation_scores/, so that a run that was ended goes on; `--write` makes the page of what is there.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SMALL = "small"
 
 FAIRNESS, NARROWER, SAME_ACTIONS, WIDER, UNCLASSIFIED = "fairness", "narrower", "same actions", "wider", "unclassified"
 CLASSES = {
-    NARROWER: "every behaviour of the mutant is one of the model, so that no safety property that holds of the model can notice "
-    "it: only `@reachable`, temporal properties, deadlock and termination can",
+    NARROWER: "every behaviour of the mutant is one of the model, so that no safety property that holds of the model can "
+    "notice it: only `@reachable`, temporal properties, deadlock and termination can",
     FAIRNESS: "the mutant has the same steps and less fairness: no temporal property needs it",
     SAME_ACTIONS: "the mutant takes the same sequences of actions; it differs in values alone",
     WIDER: "the mutant has behaviours that the model lacks, with other actions: the specification does not exclude them",
@@ -154,15 +154,15 @@ def page(results: list[dict[str, Any]]) -> Iterator[str]:
     yield f"of the models notice {counts['killed']:,} of the {different:,} changes that make a difference: {share:.1f} %."
     yield f"{counts['equivalent']:,} mutants are proved to be equivalent."
     yield ""
-    yield "`python benchmarks/mutation_scores.py --write` wrote this page. Each model runs at its small size, those without sizes at"
+    yield "`python benchmarks/mutation_scores.py --write` wrote this page. Each model runs at its small size, those without"
     yield (
-        f"their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds for its mutants, in their order. The "
-        "machine was shared with other work."
+        f"sizes at their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds for its mutants, in their "
+        "order, on a machine shared with other work."
     )
-    yield "*Mutants* says how many were judged where the time was over before the last one. The variants of a model, which break its"
-    yield "rules on purpose, are not counted."
+    yield "*Mutants* says how many were judged where the time was over before the last one. The variants of a model, which"
+    yield "break its rules on purpose, are not counted."
     yield ""
-    yield "* *Equivalent*: the same initial states, and the same steps from every reachable state. *Undecided*: a limit was reached."
+    yield "* *Equivalent*: the same initial states, and the same steps from every reachable state. *Undecided*: a limit ended it."
     yield "* *Score*: killed mutants of those that are killed or survive."
     yield "* Survivors are classified by a [comparison](how-to-diff.md) of all behaviours of the mutant with the model's:"
     for name, text in CLASSES.items():
@@ -174,7 +174,7 @@ def page(results: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "## Properties that notice no mutant"
     yield ""
-    yield "Among the mutants that were judged. Such a property may be weaker than it looks, or follow from the types of variables."
+    yield "Among the mutants that were judged. Such a property may be weaker than it looks, or follow from types of variables."
     yield ""
     for r in done:
         if r["idle"]:
