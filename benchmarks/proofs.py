@@ -1,9 +1,10 @@
 """Run `prove` on the bundled models and write docs/proofs.md: verdicts, engines, times and sizes of certificates.
 
-    python benchmarks/proofs.py [--timeout 60] [--only MODEL] [--write]
+    python benchmarks/proofs.py [--timeout 60] [--only MODEL | --missing] [--write]
 
 Each model and variant runs at its small size and writes a certificate, which `streamproof verify-certificate` must accept.
-`--write` writes the page; with `--only` it keeps the other models' rows.
+`--write` writes the page; with `--only` it keeps the other models' rows. `--missing` runs models and variants without
+rows, and writes the page after each of them.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ def _listed(sizes: list[dict[str, int]]) -> str:
     return "; ".join(" ".join(f"{name}={value}" for name, value in one.items()) for one in sizes) or "none"
 
 
-def others(only: str) -> list[Row]:
-    """The rows of the page about the other models."""
+def others(only: str | None) -> list[Row]:
+    """The rows of the page about the other models; None: all rows."""
     found = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -191,24 +192,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for each model or variant")
     parser.add_argument("--only", metavar="MODEL")
+    parser.add_argument("--missing", action="store_true")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     print(HEAD)
-    found: list[Row] = []
-    groups = [rows(*task, options.timeout) for task in tasks(options.only)]
+    kept = others(options.only) if options.only or options.missing else []
+    listed = {(row.model, row.variant) for row in kept if row.sizes in SIZES}
+    chosen = [task for task in tasks(options.only) if (task[0], task[1] or "") not in listed]
+    groups = [rows(*task, options.timeout) for task in sorted(chosen, key=lambda task: task[1] is not None)]
     groups += [
-        for_every_size(m, v, free, options.timeout) for m, v, free in FOR_EVERY_SIZE if options.only in (None, m)
+        for_every_size(m, v, free, options.timeout)
+        for m, v, free in FOR_EVERY_SIZE
+        if options.only in (None, m) and not options.missing
     ]
+    found: list[Row] = []
     for group in groups:
         for row in group:
             found.append(row)
             print(row, flush=True)
+        if options.write and options.missing:
+            written([*kept, *found], options.timeout)
     if options.write:
-        if options.only:
-            found = sorted([*others(options.only), *found], key=lambda row: (row.sizes not in SIZES, row.model))
-        partly = PAGE.with_suffix(".part")
-        partly.write_text(page(found, options.timeout), encoding="utf-8")
-        os.replace(partly, PAGE)
+        written([*kept, *found], options.timeout)
+
+
+def written(found: list[Row], timeout: float) -> None:
+    """Writes the page about these rows."""
+    found = sorted(found, key=lambda row: (row.sizes not in SIZES, row.model))
+    partly = PAGE.with_suffix(".part")
+    partly.write_text(page(found, timeout), encoding="utf-8")
+    os.replace(partly, PAGE)
 
 
 if __name__ == "__main__":
