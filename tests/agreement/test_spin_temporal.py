@@ -35,7 +35,7 @@ from streamproof_models.reference.token_ring import TokenRing
 
 pytestmark = pytest.mark.skipif(spin.installed() is not None, reason=f"needs Spin: {spin.installed()}")
 QUICK = spin.SpinOptions(hash_bits=16, depth=2_000_000, optimise="-O0", seconds=100)
-AT_LENGTH = replace(QUICK, seconds=3_600)
+AT_LENGTH = replace(QUICK, hash_bits=22, seconds=3_600)
 """The C compiler takes minutes for the automaton of a formula with many fairness constraints."""
 
 LIVE: list[tuple[type[Model], dict[str, Any], str]] = [

@@ -1638,3 +1638,62 @@ def test_arrays_written_as_a_whole() -> None:
     with pytest.raises(ModelError, match="which has any number of elements") as refused:
         prove(Filtered, "n", "top")
     assert "s.x = [... for i in range(n)]" in str(refused.value.remedy)
+
+
+class FixedFirst(Model):
+    """Loops over a fixed range around those over any number of indices."""
+
+    n: int = 2
+
+    def state(self):
+        def pairs():
+            return Array(range(2), Array(range(self.n), Bool()))
+
+        return State(a=pairs(), b=pairs())
+
+    @action(e=range(2), p="n")
+    def one(self, s, e, p):
+        """Both tables alike."""
+        require(any(not s.a[d][q] for d in range(2) if d == e for q in range(self.n) if q == p))
+        s.a[e][p] = True
+        s.b[e][p] = True
+
+    @invariant
+    def split(self, s):
+        """Its conjuncts are those of the fixed index."""
+        return all(s.a[e][p] == s.b[e][p] for e in range(2) for p in range(self.n))
+
+    @invariant
+    def whole(self, s):
+        """The same inside another condition."""
+        return not any(s.a[e][p] and not s.b[e][p] for e in range(2) if e >= 0 for p in range(self.n))
+
+    @invariant
+    def filtered(self, s):
+        """A filter on the inner index that reads the outer one."""
+        return all(s.b[e][p] for e in (0, 1) for p in range(self.n) if s.a[e][p])
+
+    @invariant
+    def three(self, s):
+        """A fixed loop on each side."""
+        return all(s.a[e][p] == s.b[d][p] for e in range(2) for p in range(self.n) for d in range(2) if d == e)
+
+
+class FixedFirstUneven(FixedFirst, variant="uneven"):
+    """The second row of one table stays behind."""
+
+    @action(e=range(2), p="n")
+    def one(self, s, e, p):
+        """Only the first row of both."""
+        require(not s.a[e][p])
+        s.a[e][p] = True
+        s.b[e][p] = e == 0
+
+
+def test_a_fixed_range_may_come_before_an_unbounded_one() -> None:
+    """The order of loops does not matter; each form is proved, and none where it is false."""
+    names = {"split", "whole", "filtered", "three"}
+    assert set(prove(FixedFirst, "n").proved) == names
+    assert not names & set(prove(FixedFirstUneven, "n").proved)
+    system = Spec(FixedFirst).parametric(["n"]).system
+    assert [c.text.rpartition("  ")[2] for c in system.property("split").conjuncts] == ["[e=0]", "[e=1]"]

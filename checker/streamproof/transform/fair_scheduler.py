@@ -4,14 +4,16 @@ Stuttering becomes an instance, so that every behaviour is infinite. Fairness be
 constraint in turn, so that the fair behaviours are those with infinitely many rounds. This multiplies the states by the
 number of constraints, whereas one bit per constraint would multiply them by two to that number. A constraint of weak
 fairness is met where it is disabled or taken; one of strong fairness where it is taken, or after it was given up, a
-step that guesses that it is never enabled again: if it is, the round never ends. Step conditions in a formula become
-bits (`constraint.by_states`).
+step that guesses that it is never enabled again: if it is, the round never ends. A step counts for the constraints of
+its own instance: where another instance makes the same step, there is a behaviour with that one in its place. Step
+conditions in a formula become bits (`constraint.by_states`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 
 from streamproof.base.records import dataclass
 from streamproof.system import build as b
@@ -38,6 +40,8 @@ STAY = "stay"
 """The stuttering action."""
 GIVE_UP = "give_up"
 """The action that guesses that a strong fairness constraint is never enabled again."""
+PASS = "pass"
+"""The action by which a constraint is met without being taken, where that is a step of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,12 @@ class Scheduled:
         return Trace(tuple(states[:-1]), tuple(steps), loop)
 
 
-def scheduled(system: System, formula: Formula, name: str = "formula") -> Scheduled:
-    """`system` without fairness; its only property, called `name`, has the formula `Scheduled.whole`."""
+def scheduled(system: System, formula: Formula, name: str = "formula", *, apart: bool = False) -> Scheduled:
+    """`system` without fairness; its only property, called `name`, has the formula `Scheduled.whole`.
+
+    `apart`: that a constraint is met without being taken is a step of its own, which makes behaviours longer, and terms
+    shorter by a factor of the number of instances.
+    """
     fairness = fairness_constraints(system)
     idle = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
     counted = by_states(idle, formula, name)
@@ -102,7 +110,7 @@ def scheduled(system: System, formula: Formula, name: str = "formula") -> Schedu
     actions = (*counted.system.actions, Action(staying.action, (), Fairness.NONE, (staying,)))
     result = Scheduled(system, replace(counted.system, actions=actions), counted.formula, None)
     if fairness:
-        result = _Rounds(system, result.system, fairness).scheduled(counted.formula)
+        result = _Rounds(system, result.system, fairness, apart).scheduled(counted.formula)
     prop = Property(name, Kind.TEMPORAL, b.TRUE, formula=result.whole)
     return replace(result, system=replace(result.system, properties=(prop,), terminal=None))
 
@@ -117,17 +125,6 @@ def enabled(system: System, constraint: FairnessConstraint) -> Expr:
     return b.or_(options)
 
 
-def taken(system: System, constraint: FairnessConstraint) -> Expr:
-    """The step condition that some instance of the constraint can make the step, possibly without a change."""
-    options = []
-    for number in constraint.numbers:
-        instance = system.instances[number]
-        written = dict(instance.updates)
-        arrives = (b.eq(b.next_(v.name, v.sort), written.get(v.name, b.var(v.name, v.sort))) for v in system.variables)
-        options.append(b.and_((*(c.expr for c in instance.guard), *arrives)))
-    return b.or_(options)
-
-
 @dataclass
 class _Rounds:
     """Adds rounds to `extended`, which is `system` with stuttering and step bits."""
@@ -135,6 +132,7 @@ class _Rounds:
     system: System
     extended: System
     fairness: tuple[FairnessConstraint, ...]
+    apart: bool
 
     def __post_init__(self) -> None:
         strong = [at for at, o in enumerate(self.fairness) if o.fairness is Fairness.STRONG]
@@ -142,25 +140,28 @@ class _Rounds:
         self.end = len(self.fairness)
         self.dead = self.end + 1
         self.sort = RangeSort(0, self.dead if strong else self.end)
-        self.round = b.var(fresh("round", self.extended.index), self.sort)
+        self.counter = fresh("round", self.extended.index)
+        self.round = b.var(self.counter, self.sort)
         self.can = [enabled(self.system, o) for o in self.fairness]
-        self.does = [taken(self.system, o) for o in self.fairness]
         self.moved = changing(self.system)
         self.broken = b.or_(b.and_((given_up, self.can[at])) for at, given_up in self.given_up.items())
 
     def scheduled(self, formula: Formula) -> Scheduled:
-        assert isinstance(self.round, Var)
+        numbers = count()
         actions = [
-            replace(a, instances=tuple(replace(i, updates=(*i.updates, *self._next(i))) for i in a.instances))
+            replace(a, instances=tuple(self._counting(i, next(numbers)) for i in a.instances))
             for a in self.extended.actions
         ]
         if self.given_up:
             name = fresh(GIVE_UP, [a.name for a in self.extended.actions])
             actions.append(Action(name, ("of",), Fairness.NONE, tuple(self._giving_up(name))))
+        if self.apart:
+            name = fresh(PASS, [a.name for a in self.extended.actions])
+            actions.append(Action(name, ("of",), Fairness.NONE, tuple(self._passing(name))))
         variables = [Variable(v.name, BOOL, (False,)) for v in self.given_up.values() if isinstance(v, Var)]
         rounds = replace(
             self.extended,
-            variables=(*self.extended.variables, *variables, Variable(self.round.name, self.sort, (0,))),
+            variables=(*self.extended.variables, *variables, Variable(self.counter, self.sort, (0,))),
             actions=tuple(actions),
         )
         return Scheduled(self.system, rounds, formula, b.eq(self.round, b.num(self.end)))
@@ -170,22 +171,30 @@ class _Rounds:
             assert isinstance(given_up, Var)
             free = (Conjunct(b.not_(given_up), "not given up", None),)
             bare = Instance(name, (("of", self.fairness[at].label),), (), free, ((given_up.name, b.TRUE),))
-            yield replace(bare, updates=(*bare.updates, *self._next(bare)))
+            yield self._counting(bare, None)
 
-    def _next(self, instance: Instance) -> tuple[tuple[str, Expr], ...]:
-        """The effect of a step of the instance on the round."""
-        here = after(self.system, instance)
-        there = here(self.moved)
+    def _passing(self, name: str) -> Iterator[Instance]:
+        for at, constraint in enumerate(self.fairness):
+            here = Conjunct(b.and_((b.eq(self.round, b.num(at)), self._idle(at))), "met without a step", None)
+            following = self._unless_broken(b.num(at + 1))
+            yield Instance(name, (("of", constraint.label),), (), (here,), ((self.counter, following),))
+
+    def _idle(self, at: int) -> Expr:
+        """The constraint is met in a state, without a step."""
+        return self.given_up[at] if at in self.given_up else b.not_(self.can[at])
+
+    def _unless_broken(self, following: Expr) -> Expr:
+        if not self.given_up:
+            return following
+        over = b.or_((b.eq(self.round, b.num(self.dead)), self.broken))
+        return b.ite(over, b.num(self.dead), following)
+
+    def _counting(self, instance: Instance, number: int | None) -> Instance:
+        """The instance with its effect on the round; `number`: its position in `system`, None for another."""
+        there = after(self.system, instance)(self.moved)
         following: Expr = self.round
-        for at in range(self.end):
-            met = [
-                b.and_((there, here(self.does[at]))),
-                self.given_up[at] if at in self.given_up else b.not_(self.can[at]),
-            ]
-            following = b.ite(b.and_((b.eq(self.round, b.num(at)), b.or_(met))), b.num(at + 1), following)
-        following = b.ite(b.eq(self.round, b.num(self.end)), b.num(0), following)
-        if self.given_up:
-            over = b.or_((b.eq(self.round, b.num(self.dead)), self.broken))
-            following = b.ite(over, b.num(self.dead), following)
-        assert isinstance(self.round, Var)
-        return ((self.round.name, following),)
+        for at, constraint in enumerate(self.fairness):
+            met = b.or_([*([] if self.apart else [self._idle(at)]), *([there] if number in constraint.numbers else [])])
+            following = b.ite(b.and_((b.eq(self.round, b.num(at)), met)), b.num(at + 1), following)
+        following = self._unless_broken(b.ite(b.eq(self.round, b.num(self.end)), b.num(0), following))
+        return replace(instance, updates=(*instance.updates, (self.counter, following)))

@@ -117,7 +117,7 @@ def _forms(system: System, prop: Property) -> Iterator[Scheduled]:
         kept = Atom(b.truth(kept)) if isinstance(kept, bool) else kept
         formula = truncated(kept, b.not_(b.and_(c.expr for c in limit.conjuncts)))
     for part in formula.args if isinstance(formula, AndF) else (formula,):
-        yield scheduled(system, part, prop.name)
+        yield scheduled(system, part, prop.name, apart=True)
 
 
 LONGEST = 1_000

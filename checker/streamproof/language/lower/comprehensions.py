@@ -125,9 +125,13 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
         return _every(ev, node, over, frame, name)
     parts: list[Expr] = []
     said: list[tuple[Expr, Formula]] = []
+    loops = node.generators
+    further = None
+    if ev.context.free and len(loops) > 1:  # one of the inner loops may be unbounded
+        loops, further = loops[:1], ast.copy_location(ast.GeneratorExp(node.elt, loops[1:]), node)
 
     def judge(there: Expr, inner: Frame) -> Expr:
-        value = ev.value(node.elt, inner)
+        value = ev.value(node.elt, inner) if further is None else quantified(ev, further, inner, name)
         if is_formula(value):
             said.append((there, formula(ev.context, value, text(node.elt), where(frame, node.elt))))
             return b.TRUE
@@ -135,7 +139,7 @@ def quantified(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, name: str) -
         parts.append(b.implies(there, part) if name == "all" else b.and_((there, part)))
         return part if name == "all" else b.not_(part)
 
-    each_round(ev, node.generators, frame, judge)
+    each_round(ev, loops, frame, judge)
     return together(name, parts, said, text(node), where(frame, node))
 
 

@@ -14,7 +14,8 @@ from streamproof.base.errors import Loc, ModelError
 from streamproof.language.declare.primitives import require
 from streamproof.language.lower import lvalues, operators
 from streamproof.language.lower.access import assigned_variable, mutation
-from streamproof.language.lower.comprehensions import bind, each_index, each_round, indices, unpacked
+from streamproof.language.lower.calls import truth
+from streamproof.language.lower.comprehensions import bind, each_index, each_round, indices, quantified, unpacked
 from streamproof.language.lower.elements import Loop, elements, in_sequence, refuse_used_up
 from streamproof.language.lower.expressions import dict_key
 from streamproof.language.lower.functions import call, means
@@ -82,19 +83,32 @@ def _is_plain_all(ev: Evaluator, node: ast.expr, frame: Frame) -> bool:
     )
 
 
-def _each(ev: Evaluator, node: ast.GeneratorExp, frame: Frame, suffix: str) -> list[Part]:
-    """The conjuncts of the element for every iteration of the loops, with the values of the loop variables."""
-    names = [n.id for loop in node.generators for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+def _each(
+    ev: Evaluator, node: ast.GeneratorExp, frame: Frame, suffix: str, outer: tuple[tuple[str, bool, Any], ...] = ()
+) -> list[Part]:
+    """The conjuncts of the element for every iteration of the loops, with the values of the loop variables; `outer`:
+    those of loops around these."""
+    loops, further = node.generators, None
+    if ev.context.free and len(loops) > 1:  # one of the inner loops may be unbounded
+        loops, further = loops[:1], ast.copy_location(ast.GeneratorExp(node.elt, loops[1:]), node)
+    names = [n.id for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
     parts: list[Part] = []
 
     def visit(there: Expr, inner: Frame) -> Expr:
-        values = ((name, *known(inner.locals[name])) for name in dict.fromkeys(names))
+        values = (*outer, *((name, *known(inner.locals[name])) for name in dict.fromkeys(names)))
         note = ", ".join(f"{name}={host}" for name, is_known, host in values if is_known)
-        found = conjuncts(ev, node.elt, inner, f"{suffix}  [{note}]" if note else suffix)
+        label = f"{suffix}  [{note}]" if note else suffix
+        if further is None:
+            found = conjuncts(ev, node.elt, inner, label)
+        elif indices(ev, further, inner) is None:
+            found = _each(ev, further, inner, suffix, values)
+        else:
+            every = truth(ev.context, quantified(ev, further, inner, "all"), "all", where(frame, node))
+            found = [(every, f"all({text(node)}){label}", node)]
         parts.extend((b.implies(there, cond), label, at) for cond, label, at in found)
         return b.and_(cond for cond, _, _ in found)
 
-    each_round(ev, node.generators, frame, visit)
+    each_round(ev, loops, frame, visit)
     return parts
 
 
