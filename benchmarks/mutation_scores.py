@@ -156,13 +156,13 @@ def page(results: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "`python benchmarks/mutation_scores.py --write` wrote this page. Each model runs at its small size, those without"
     yield (
-        f"sizes at their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds for its mutants, in their "
-        "order, on a machine shared with other work."
+        f"sizes at their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds for its mutants, in "
+        "their order, on a machine shared with other work."
     )
     yield "*Mutants* says how many were judged where the time was over before the last one. The variants of a model, which"
     yield "break its rules on purpose, are not counted."
     yield ""
-    yield "* *Equivalent*: the same initial states, and the same steps from every reachable state. *Undecided*: a limit ended it."
+    yield "* *Equivalent*: the same initial states, and the same steps from every reachable state. *Undecided*: a limit."
     yield "* *Score*: killed mutants of those that are killed or survive."
     yield "* Survivors are classified by a [comparison](how-to-diff.md) of all behaviours of the mutant with the model's:"
     for name, text in CLASSES.items():
@@ -174,7 +174,7 @@ def page(results: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "## Properties that notice no mutant"
     yield ""
-    yield "Among the mutants that were judged. Such a property may be weaker than it looks, or follow from types of variables."
+    yield "Among the mutants that were judged. It may be weaker than it looks, or follow from types of variables."
     yield ""
     for r in done:
         if r["idle"]:
