@@ -166,6 +166,15 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case("validate a-taskfail-1 --events at"),
         Case("validate a-taskfail-1 --events at --format parquet"),
     ],
+    ("validate", "--verdicts"): [
+        Case(
+            "validate a-taskfail-1 --master local[2] --verdicts at",
+            2,
+            before="validate a-taskfail-1 --master local[2] --verdicts at",
+            appends=True,
+            marks=(pytest.mark.spark, pytest.mark.long),
+        )
+    ],
     ("validate", "--dot"): [Case("validate a-taskfail-1 --dot at.dot")],
     ("validate", "--json"): [Case("validate a-taskfail-1 --json at.json")],
     ("validate", "--junit"): [Case("validate a-taskfail-1 --junit at.xml")],
@@ -176,14 +185,14 @@ CASES: dict[tuple[str, str], list[Case]] = {
         Case(
             "report verdicts.json --out at",
             before="validate a-taskfail-1 --json verdicts.json",
-            marks=(pytest.mark.spark, pytest.mark.long),
+            marks=(pytest.mark.long,),
         )
     ],
     ("report", "--json"): [
         Case(
             "report verdicts.json --out pages --json at.json",
             before="validate a-taskfail-1 --json verdicts.json",
-            marks=(pytest.mark.spark, pytest.mark.long),
+            marks=(pytest.mark.long,),
         )
     ],
     ("counterexamples", "--out"): [Case("counterexamples --out at")],

@@ -23,7 +23,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "purpose", "extra"),
     [
         (("sweep", "counter.py"), "the table of a sweep", PARQUET),
-        (("report", "events.parquet", "--out", "report"), "a report", "spark"),
+        (("report", "events.parquet", "--out", "report"), "a report", "parquet"),
         (("validate", "log", "--events", "events", "--format", "parquet"), "--format parquet", PARQUET),
         (("run", "counter.py", "--simulate", "--trace", "t", "--trace-format", "parquet"), "--trace-format parquet", PARQUET),
         (("validate", "events.parquet", "--model", "counter.py"), "events.parquet: Parquet", PARQUET),

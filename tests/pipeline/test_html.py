@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from streamproof.pipeline.tables import SCHEMAS
 from streamproof.report.html import render_report
-from streamproof.report.html_facts import Bin, Spread, duration, facts_of, natural, second_bins, size_bins
+from streamproof.report.html_facts import Bin, Spread, duration, facts_of, natural, second_bins, size_bins, summary_of
 from strict_page import StrictPage
 
 _START = datetime(2026, 11, 21, 3, 27, 2, tzinfo=UTC)
@@ -34,7 +34,7 @@ def _tables(**rows: Sequence[Mapping[str, Any]]) -> dict[str, pa.Table]:
 
 
 def _render(tables: Mapping[str, pa.Table], **more: Any) -> str:
-    return render_report(tables, **{"title": "Runs", "read": ["a.ndjson"], "skipped": [], **more})
+    return render_report(summary_of(tables), **{"title": "Runs", "read": ["a.ndjson"], "skipped": [], **more})
 
 
 def _full(name: str = "B (1/2)") -> dict[str, pa.Table]:
@@ -128,7 +128,13 @@ def test_rejections_are_explained_in_words() -> None:
 def test_the_worst_runs_come_first_in_natural_order() -> None:
     """Rejected before inconclusive before accepted, and run 2 before run 10."""
     runs = [_run("run-10"), _run("run-2"), _run("b", "inconclusive"), _run("c", "rejected"), _run("a", "error")]
-    assert [row["run"] for row in facts_of(_tables(runs=runs))["rows"]] == ["c", "a", "b", "run-2", "run-10"]
+    assert [row["run"] for row in facts_of(summary_of(_tables(runs=runs)))["rows"]] == [
+        "c",
+        "a",
+        "b",
+        "run-2",
+        "run-10",
+    ]
     assert natural("run-2") < natural("run-10") < natural("run-10b") < natural("runs")
 
 

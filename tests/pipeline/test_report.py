@@ -17,10 +17,8 @@ import pytest
 from streamproof.base.errors import InputError, SystemFailure
 from streamproof.cli import verbs
 from streamproof.pipeline.inputs import Skipped
-from streamproof.pipeline.spark_report import ReportResult, build_report
+from streamproof.pipeline.reporting import ReportResult, build_report
 from streamproof.pipeline.tables import SCHEMAS
-
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 def _at(second: float) -> datetime:
@@ -89,9 +87,7 @@ def verdicts(verdict: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def made(
-    tmp_path_factory: pytest.TempPathFactory, write: Any, logs: Any, verdicts: Any, spark: Any
-) -> tuple[Path, ReportResult]:
+def made(tmp_path_factory: pytest.TempPathFactory, write: Any, logs: Any, verdicts: Any) -> tuple[Path, ReportResult]:
     """The report on those runs."""
     home = tmp_path_factory.mktemp("report")
     for run, events in logs.items():
@@ -242,6 +238,37 @@ def test_every_form_gives_the_same_tables(
     build_report([tmp_path / "in"], tmp_path / "out")
     assert _tables(tmp_path / "out") == _tables(made[0] / "out")
     assert _drawings(tmp_path / "out") == _drawings(made[0] / "out")
+
+
+def _files(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_spark_makes_the_same_bytes(made: tuple[Path, ReportResult]) -> None:
+    """The page and all tables are those of this process."""
+    home, _ = made
+    build_report([home / "in"], home / "spark", "local[2]")
+    assert _files(home / "spark") == _files(home / "out")
+
+
+def test_tables_in_parts_have_the_same_rows_and_page(made: tuple[Path, ReportResult], tmp_path: Path) -> None:
+    """Large tables are folders of files, which replace files, and the other way round; a folder with other files stays."""
+    home, _ = made
+    build_report([home / "in"], tmp_path / "out", part_bytes=500)
+    runs = tmp_path / "out" / "tables" / "runs.parquet"
+    assert len(list(runs.iterdir())) > 5
+    columns = [("run", "ascending"), ("model", "ascending"), ("verdict", "ascending")]
+    whole = _tables(home / "out")["runs"]
+    assert pq.read_table(runs).sort_by(columns) == whole.sort_by(columns)
+    assert (tmp_path / "out" / "report.html").read_bytes() == (home / "out" / "report.html").read_bytes()
+    build_report([home / "in"], tmp_path / "out")
+    assert _files(tmp_path / "out") == _files(home / "out")
+    build_report([home / "in"], tmp_path / "out", part_bytes=500)
+    (runs / "mine.txt").write_text("mine")
+    with pytest.raises(SystemFailure, match="is a folder"):
+        build_report([home / "in"], tmp_path / "out")
 
 
 def _drawings(out: Path) -> str:
@@ -458,7 +485,7 @@ def test_progress_is_told(made: tuple[Path, ReportResult]) -> None:
     home, _ = made
     said = [line for line in (home / "progress.txt").read_text().splitlines() if not line.endswith("tasks")]
     assert said == [
-        "reading 3 event logs and 1 verdict files on local[*]",
+        "reading 3 event logs and 1 verdict files",
         "making the tables",
         f"writing {home / 'out'}",
     ]
@@ -479,7 +506,7 @@ def test_nothing_but_malformed_lines_is_refused_before_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
     """The first line is named without waiting for a virtual machine."""
-    monkeypatch.setattr("streamproof.pipeline.spark_report.spark_session", None)
+    monkeypatch.setattr("streamproof.pipeline.reporting._Maker", None)
     (tmp_path / "a.ndjson").write_text(line)
     assert verbs.run(["report", str(tmp_path / "a.ndjson"), "--out", str(tmp_path / "out")]) == 2
     assert f"streamproof: error: {tmp_path}/a.ndjson:1: " in capsys.readouterr().err

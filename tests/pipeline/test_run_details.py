@@ -21,6 +21,7 @@ from streamproof.pipeline.records import VERDICT_TYPES, verdict_row
 from streamproof.pipeline.run_history import history_row
 from streamproof.pipeline.tables import SCHEMAS
 from streamproof.report.html import render_report
+from streamproof.report.html_facts import summary_of
 from streamproof.report.job_graph import MOST_VERTICES, drawn_graph
 from streamproof.report.run_details import MOST_DETAILED, check_key, most_interesting
 from streamproof.report.time_scale import WIDTH, time_scale
@@ -101,7 +102,7 @@ def page_of(records: Sequence[Mapping[str, Any]], drawable: int = 0) -> str:
     tables = {
         name: pa.Table.from_pylist(rows if name == "runs" else [], schema=schema) for name, schema in SCHEMAS.items()
     }
-    return render_report(tables, title="Runs", read=["v.json"], skipped=[], drawn=drawn, drawable=drawable)
+    return render_report(summary_of(tables), title="Runs", read=["v.json"], skipped=[], drawn=drawn, drawable=drawable)
 
 
 def history(record: Mapping[str, Any]) -> Any:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from pyspark import TaskContext
 
-from streamproof.base.errors import InputError, UsageError
+from streamproof.base.errors import Exit, InputError, UsageError
 from streamproof.conformance.found_runs import FoundRun
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.pipeline.records import verdict_row
-from streamproof.pipeline.spark_validation import validate_many
+from streamproof.pipeline.reporting import build_report
+from streamproof.pipeline.spark_validation import validate_into, validate_many
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -73,6 +74,23 @@ def test_a_killed_worker_is_started_again_and_costs_no_other_run(tmp_path: Path)
     assert [verdict.run for verdict in verdicts] == ["a", "always", "once", "b"]
     assert [verdict.answer for verdict in verdicts] == ["accepted", "error", "accepted", "accepted"]
     assert verdicts[1].reason == "the process that validated it died 3 times; it may have run out of memory"
+
+
+def test_workers_write_the_verdicts(tmp_path: Path) -> None:
+    """Parts that `report` reads have one verdict for every run, that of a run on which workers die included."""
+
+    def judge(path: Path) -> list[RunVerdict]:
+        if path.name == "r7":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [RunVerdict(path.name, "", "m", "rejected" if path.name == "r3" else "accepted")]
+
+    counts = validate_into(tmp_path / "verdicts", [tmp_path / f"r{number}" for number in range(9)], judge, "local[2]")
+    assert counts.record() == {
+        "accepted": 7, "rejected": 1, "inconclusive": 0, "error": 1, "unrecorded": 0, "with_findings": 0,
+    }  # fmt: skip
+    assert counts.exit_code == Exit.REJECTED
+    result = build_report([tmp_path / "verdicts"], tmp_path / "out")
+    assert (result.runs, result.verdicts["accepted"], result.verdicts["error"]) == (9, 7, 1)
 
 
 def test_wrong_input_is_the_callers_mistake_and_no_record(tmp_path: Path) -> None:

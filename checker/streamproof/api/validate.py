@@ -13,6 +13,7 @@ from streamproof.base.records import dataclass
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.run_verdict import Answer, RunVerdict
 from streamproof.conformance.validation import validate_paths, verdicts_on
+from streamproof.conformance.verdict_counts import VerdictCounts
 
 if TYPE_CHECKING:
     from streamproof.api.subject import Subject
@@ -47,10 +48,6 @@ class ValidationOptions:
     """Count the events that some model judged."""
 
 
-_ERRORS = (Exit.EVALUATION, Exit.MALFORMED, Exit.TOO_LARGE, Exit.SYSTEM, Exit.USAGE)
-"""Exit codes of failed validations, the gravest first; the others end with 153."""
-
-
 @dataclass(frozen=True, slots=True)
 class Validation:
     """The verdicts on recorded runs, one for each job or channel and model."""
@@ -67,23 +64,17 @@ class Validation:
     @property
     def answer(self) -> Answer:
         """The overall answer: rejected before error before inconclusive before accepted."""
-        found = {verdict.answer for verdict in self.recorded}
-        order: tuple[Answer, ...] = ("rejected", "error", "inconclusive")
-        return next((answer for answer in order if answer in found), "accepted")
+        return self.counts.answer
 
     @property
     def exit_code(self) -> Exit:
         """The exit code of `streamproof validate`."""
-        match self.answer:
-            case "rejected":
-                return Exit.REJECTED
-            case "error":
-                codes = {verdict.exit_code for verdict in self.recorded if verdict.answer == "error"}
-                return next((code for code in _ERRORS if code in codes), Exit.SYSTEM)
-            case "inconclusive":
-                return Exit.INCONCLUSIVE
-            case _:
-                return Exit.HOLDS
+        return self.counts.exit_code
+
+    @property
+    def counts(self) -> VerdictCounts:
+        """Numbers of verdicts."""
+        return VerdictCounts.of(self.verdicts)
 
 
 def validate(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -65,6 +66,7 @@ EVENTS = Form(
     rb'\{"trace":"[^"\n]*","process":"[^"\n]*","seq":\d+,"event":"[^"\n]*",'
     rb'[^\n]*"file":"[^"\n]*","line":\d+\}\n',
 )
+VERDICTS = Form("verdicts", rb'\{"schema": "streamproof\.verdict/')
 SCRIPT_LOG = Form("scripts of a suite", rb'\{"trace":"[^"\n]*","process":"model","seq":0,"event":"')
 DRIVE_LOG = Form(
     "an event log of a drive",
@@ -163,8 +165,9 @@ def write(path: Path, content: Content, form: Form, mode: int = 0o666) -> None:
     write_all([(path, content, form)], mode)
 
 
-def write_all(files: Sequence[tuple[Path, Content, Form]], mode: int = 0o666) -> None:
-    """Writes files atomically: none is put in its place before all are on the disk.
+def write_all(files: Sequence[tuple[Path, Content | Sequence[Content], Form]], mode: int = 0o666) -> None:
+    """Writes files atomically: none is put in its place before all are on the disk. Several contents of a Parquet table are
+    files in a folder of its name.
 
     Raises `SystemFailure` for a path with a file of another form or origin, and for failures of writing. Then older
     files are unchanged, and no temporary file is left.
@@ -177,15 +180,25 @@ def write_all(files: Sequence[tuple[Path, Content, Form]], mode: int = 0o666) ->
             for path, content, form in files:
                 waiting.append((_beside(path), path, form))
                 with _failures(path):
-                    _fill(waiting[-1][0], content, mode)
-                    if path.exists():
+                    if isinstance(content, str | bytes) or callable(content):
+                        _fill(waiting[-1][0], content, mode)
+                    else:
+                        waiting[-1][0].mkdir()
+                        for number, part in enumerate(content):
+                            _fill(waiting[-1][0] / f"part-{number:05}{path.suffix}", part, mode)
+                    if path.is_file():
                         waiting[-1][0].chmod(stat.S_IMODE(path.stat().st_mode))
             for name, path, form in waiting:
                 _expect_ours(path, form)
                 with _failures(path):
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    elif name.is_dir():
+                        path.unlink(missing_ok=True)
                     os.replace(name, path)
         finally:
             for name, _, _ in waiting:
+                shutil.rmtree(name, ignore_errors=True)
                 with suppress(OSError):
                     name.unlink()
 
@@ -271,6 +284,8 @@ def _expect_ours(path: Path, form: Form) -> None:
     except (OSError, ValueError) as error:
         raise SystemFailure(f"{visible(str(path))} cannot be written: {error}", remedy="name another file") from None
     if stat.S_ISDIR(kind.st_mode):
+        if form is PARQUET and _is_table(path):
+            return
         raise SystemFailure(f"{path} is a folder", remedy="name a file")
     if stat.S_ISLNK(kind.st_mode):
         raise SystemFailure(f"{path} is a symbolic link, which is not replaced", remedy="name the file itself")
@@ -285,6 +300,19 @@ def _expect_ours(path: Path, form: Form) -> None:
             f"{path} exists and was not written by streamproof as {form.title}",
             remedy="name another place, or remove it",
         )
+
+
+def _is_table(folder: Path) -> bool:
+    """Whether a folder has the parts of a table that streamproof wrote, and nothing else."""
+    try:
+        parts = list(folder.iterdir())
+        for part in parts:
+            if not re.fullmatch(r"part-\d+\.parquet", part.name):
+                return False
+            _expect_ours(part, PARQUET)
+    except (OSError, SystemFailure):
+        return False
+    return bool(parts)
 
 
 def _sample(path: Path, form: Form) -> bytes:

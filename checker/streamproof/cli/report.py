@@ -1,4 +1,4 @@
-"""``streamproof report``: a page and tables about many recorded runs, computed by Spark."""
+"""``streamproof report``: a page and tables about many recorded runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamproof.base.records import dataclass
 from streamproof.base.text import visible
 from streamproof.cli.arguments import argument, json_flag, verb
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
-from streamproof.pipeline.session import require_pyspark
+from streamproof.pipeline.session import expect_master, require_pyspark
 from streamproof.system.verdict import number_of
 
 SCHEMA = "streamproof.report/1"
@@ -27,7 +27,7 @@ class ReportArguments:
 
     inputs: tuple[Path, ...] = argument(nargs=-1, required=True, type=click.Path(path_type=Path))
     out: Path = flag("Folder for the report.", unit="DIR", required=True)
-    master: str = flag("Spark master.", unit="URL", default="local[*]")
+    master: str | None = flag("Spark master. Default: processes of this machine, without Spark.", unit="URL")
     title: str | None = flag("Headline of the page.", unit="TEXT")
     json_to: str | None = json_flag()
 
@@ -43,9 +43,11 @@ def command(given: ReportArguments) -> Exit:
     INPUTS are the files that `streamproof validate` writes with --events and --json. Ends with 0 when the report was
     written, whatever the verdicts are.
     """
-    expect_pyarrow("a report", "spark")
-    require_pyspark()
-    from streamproof.pipeline.spark_report import build_report
+    expect_pyarrow("a report")
+    if given.master is not None:
+        require_pyspark()
+        expect_master(given.master)
+    from streamproof.pipeline.reporting import build_report
 
     expect_json_writable(given.json_to, SCHEMA)
     with Status() as status:

@@ -33,6 +33,7 @@ from streamproof.conformance.verdict_lines import coverage_lines, verdict_lines
 from streamproof.entries import BINDINGS, BINDINGS_ON_REQUEST, every
 from streamproof.report.console import print_lines
 from streamproof.selection import expect_once
+from streamproof.system.verdict import number_of
 
 SCHEMA = "streamproof.validate/1"
 
@@ -77,6 +78,9 @@ class ValidateArguments:
     )
     options: ValidationOptions = part(ValidationOptions, usual=USUAL)
     master: str | None = flag("Validate on Spark, one task for each run: local[*], spark://...", unit="URL")
+    verdicts: Path | None = flag(
+        "With --master: the workers write the verdicts to DIR, for `report`; only their numbers come back.", unit="DIR"
+    )
     dot: Path | None = flag(
         "Draw the states before each rejected event, and how far the event gets from each.", unit="FILE"
     )
@@ -120,17 +124,12 @@ def command(given: ValidateArguments) -> int:
     expect_json_writable(json_to, SCHEMA)
     if options.events is not None:
         expect_writable(options.events, None)
+    if given.verdicts is not None:
+        return _to_folder(given, given.verdicts)
     if dot is not None:
         expect_writable(dot, DOT)
     counted = JudgedEvents() if counting else None
-    request: dict[str, Any] = {
-        "model": given.model,
-        "job_graph": options.job_graph,
-        "pattern": options.pattern,
-        "events_dir": options.events,
-        "events_format": options.events_format,
-        "parameters": tuple(expect_once(given.parameters)),
-    }
+    request = _request(given)
     with Status() as status:
         if master:
             verdicts = _on_spark(given.paths, ValidationRequest(**request), master, status)
@@ -167,13 +166,82 @@ def command(given: ValidateArguments) -> int:
     return code
 
 
+def _request(given: ValidateArguments) -> dict[str, Any]:
+    options = given.options
+    return {
+        "model": given.model,
+        "job_graph": options.job_graph,
+        "pattern": options.pattern,
+        "events_dir": options.events,
+        "events_format": options.events_format,
+        "parameters": tuple(expect_once(given.parameters)),
+    }
+
+
+COLLECTED = 10_000
+"""Maximum number of runs whose verdicts are collected from the workers of a cluster."""
+
+
 def _on_spark(paths: Sequence[Path], request: ValidationRequest, master: str, status: Status) -> list[RunVerdict]:
-    from streamproof.pipeline import session, spark_validation
+    from streamproof.pipeline import spark_validation
+
+    runs = _runs_for_spark(paths, request, master)
+    if len(runs) > COLLECTED:
+        raise UsageError(
+            f"{len(runs):,} runs have too many verdicts for one process (at most {COLLECTED:,})",
+            remedy="let the workers write them with --verdicts DIR, and report on that folder",
+        )
+    return spark_validation.validate_many(runs, partial(_from, Path.cwd(), request), master, status)
+
+
+def _runs_for_spark(paths: Sequence[Path], request: ValidationRequest, master: str) -> list[FoundRun]:
+    from streamproof.pipeline import session
 
     session.expect_master(master)  # before the runs are read, which may take long
     with with_pattern(request.pattern):
-        runs = [run for run, _ in found_runs(paths, request, str(uuid4()))]
-    return spark_validation.validate_many(runs, partial(_from, Path.cwd(), request), master, status)
+        return [run for run, _ in found_runs(paths, request, str(uuid4()))]
+
+
+def _to_folder(given: ValidateArguments, folder: Path) -> int:
+    """Validation by workers that write the verdicts."""
+    if given.master is None:
+        raise UsageError("--verdicts requires --master", remedy="give --json FILE, or --master URL")
+    if given.dot or given.explain or given.ci.junit or given.ci.sarif or given.ci.annotations:
+        raise UsageError(
+            "--verdicts collects no verdicts for --dot, --explain, --junit, --sarif and --annotations",
+            remedy="leave them out, and make a page of the folder: streamproof report DIR --out OUT",
+        )
+    expect_writable(folder, None)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(
+            f"{folder} is not empty", remedy="name a new folder: verdicts of other runs would be among these"
+        )
+    request = ValidationRequest(**_request(given))
+    from streamproof.pipeline import spark_validation
+
+    with Status() as status:
+        runs = _runs_for_spark(given.paths, request, given.master)
+        if not runs:
+            raise InputError("no run was found", remedy="name folders with the logs of runs")
+        judge = partial(_from, Path.cwd(), request)
+        counts = spark_validation.validate_into(folder, runs, judge, given.master, status)
+    code = counts.exit_code
+    if not counts.total:
+        raise InputError("no run was found", remedy="name folders with the logs of runs")
+    if code == Exit.HOLDS and given.fail_on_finding and counts.findings:
+        code = Exit.LIVENESS
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "exit_code": int(code),
+        "runs": len(runs),
+        "counts": counts.record(),
+        "verdicts_in": str(folder),
+    }
+    write_json(document, given.json_to)
+    numbers = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counts.record().items() if number)
+    people(given.json_to).write(f"{number_of(len(runs), 'run')}: {numbers}\n{visible(str(folder))}\n")
+    return code
 
 
 def _from(folder: Path, request: ValidationRequest, run: FoundRun) -> list[RunVerdict]:

@@ -249,6 +249,8 @@ def judge_found(run: FoundRun, request: ValidationRequest) -> JudgedRun:
     """As `judge_readings`, of a run that another process has found. The runs under its path are looked for once."""
     known = (run.command, run.path, request)
     with with_pattern(request.pattern):
+        if run.alone:
+            return judge_readings(readings_under(run.path, request)[0], request, again=run.again)
         if known not in _KEPT:
             for other in [kept for kept in _KEPT if kept[0] != run.command]:
                 del _KEPT[other]

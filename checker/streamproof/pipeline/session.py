@@ -59,7 +59,7 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
         running = SparkSession(SparkContext._active_spark_context)
     if running is not None:
         found = re.sub(r",\d+\]$", "]", running.sparkContext.master or LOCAL)
-        if found != master and not (_is_local(found) and _is_local(master)):
+        if found != master and not (is_local(found) and is_local(master)):
             raise SystemFailure(
                 f"this process already runs Spark on {found}, so it cannot use {master}",
                 remedy="stop the running session first, or use the same master",
@@ -101,14 +101,14 @@ def spark_failures(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def reporting(spark: SparkSession, progress: Progress | None, doing: str, *, every: float = 1.0) -> Iterator[None]:
+def reporting(context: SparkContext, progress: Progress | None, doing: str, *, every: float = 1.0) -> Iterator[None]:
     """Reports `doing` at once, then every `every` seconds the number of finished tasks of the running stages."""
     if progress is None:
         yield
         return
     progress(doing)
     over = threading.Event()
-    tracker = spark.sparkContext.statusTracker()
+    tracker = context.statusTracker()
 
     def tick() -> None:
         while not over.wait(every):
@@ -182,7 +182,8 @@ def require_pyspark() -> None:
         ) from missing
 
 
-def _is_local(master: str) -> bool:
+def is_local(master: str) -> bool:
+    """Whether a master is Spark inside this process."""
     return master == "local" or master.startswith("local[")
 
 
@@ -195,7 +196,7 @@ def _start(master: str, app: str) -> SparkSession:
     expect_master(master)
     # Workers must run the driver's interpreter: another one would lack this package or pickle differently. On a cluster
     # the same path may not exist, so there, and only there, the user's own PYSPARK_PYTHON takes precedence.
-    if _is_local(master) or "PYSPARK_PYTHON" not in os.environ:
+    if is_local(master) or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     conf = SparkConf()
     for key, value in _settings(master, app).items():
@@ -246,12 +247,12 @@ def _retrying(master: str) -> str:
     """An embedded master that retries a task whose worker has died, as clusters do; by default it fails at once."""
     if master == "local":
         return f"local[1,{ATTEMPTS}]"
-    return f"{master[:-1]},{ATTEMPTS}]" if _is_local(master) and "," not in master else master
+    return f"{master[:-1]},{ATTEMPTS}]" if is_local(master) and "," not in master else master
 
 
 def _settings(master: str, app: str) -> dict[str, str]:
     java = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
-    if _is_local(master) and (os.cpu_count() or 1) <= _FEW_CORES:
+    if is_local(master) and (os.cpu_count() or 1) <= _FEW_CORES:
         # Most embedded runs are over before optimised code pays: measured, this halves the JVM's processor time.
         java += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     settings = {
@@ -263,7 +264,7 @@ def _settings(master: str, app: str) -> dict[str, str]:
         "spark.driver.extraJavaOptions": java,
         f"spark.executorEnv.{SAFE_PATH}": "1",
     }
-    if _is_local(master):
+    if is_local(master):
         # Nothing outside this machine needs to reach an embedded Spark, and host names often do not resolve.
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     return settings
@@ -275,7 +276,7 @@ def _with_sql_settings(spark: SparkSession) -> SparkSession:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     # Aggregates are small, and Spark's default of 200 parts costs more than it divides. A cluster's executors may not
     # have registered yet, hence the least number there.
-    least = 2 if _is_local(context.master or LOCAL) else 8
+    least = 2 if is_local(context.master or LOCAL) else 8
     spark.conf.set("spark.sql.shuffle.partitions", str(max(least, context.defaultParallelism)))
     return spark
 

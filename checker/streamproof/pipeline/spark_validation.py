@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from streamproof.base.errors import UsageError
+from streamproof.base.files import VERDICTS, write
 from streamproof.conformance.run_verdict import RunVerdict
-from streamproof.pipeline.session import (
-    ATTEMPTS,
-    LOCAL,
-    Progress,
-    reporting,
-    require_pyspark,
-    spark_failures,
-    spark_session,
-)
+from streamproof.conformance.verdict_counts import VerdictCounts
+from streamproof.pipeline.executors import Lost, SparkExecutor
+from streamproof.pipeline.session import ATTEMPTS, LOCAL, Progress, require_pyspark
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-
+T = TypeVar("T")
+J = TypeVar("J")
 JobFunction = Callable[[Any], Sequence[RunVerdict]]
 """Validates one of the runs. A run may contain several jobs, hence several verdicts."""
 
@@ -58,6 +54,88 @@ def validate_many(
     """
     if not runs:
         return []
+    _expect_portable(job_function)
+    answers: dict[int, _Answer] = {}
+    # The largest first, so that none remains alone at the end; one task per run, as runs differ widely in length.
+    order = sorted(range(len(runs)), key=lambda number: -getattr(runs[number], "size", 0))
+    for place, answer in _streamed(
+        partial(_verdicts, job_function), [runs[number] for number in order], len(runs), master, progress
+    ):
+        number = order[place]
+        answers[number] = [_lost(runs[number])] if isinstance(answer, Lost) else answer
+    verdicts: list[RunVerdict] = []
+    for number in range(len(runs)):
+        answer = answers[number]
+        if isinstance(answer, _Refused):
+            raise UsageError(answer.message, remedy=answer.remedy)
+        verdicts += answer
+    return verdicts
+
+
+def validate_into(
+    folder: Path,
+    runs: Sequence[NamedRun],
+    job_function: JobFunction,
+    master: str = LOCAL,
+    progress: Progress | None = None,
+) -> VerdictCounts:
+    """As `validate_many`, but the workers write the verdicts as NDJSON into files ``part-*.ndjson`` of a folder, which all
+    processes share, and only their numbers come back."""
+    _expect_portable(job_function)
+    place = folder.absolute()
+    place.mkdir(parents=True, exist_ok=True)
+    total = VerdictCounts()
+    groups = _groups(runs)
+    first = 0
+    while groups:
+        again: list[list[NamedRun]] = []
+        jobs = [(place / f"part-{first + number:06}.ndjson", group) for number, group in enumerate(groups)]
+        for number, counts in _streamed(
+            partial(_write_verdicts, job_function), jobs, sum(map(len, groups)), master, progress
+        ):
+            if isinstance(counts, _Refused):
+                raise UsageError(counts.message, remedy=counts.remedy)
+            path, group = jobs[number]
+            if not isinstance(counts, Lost):
+                total += counts
+            elif len(group) > 1:  # which of them it was shows one by one
+                again += [[run] for run in group]
+            else:
+                total += _write(path, [_lost(group[0])])
+        first += len(groups)
+        groups = again
+    return total
+
+
+GROUP_RUNS, GROUP_BYTES = 100, 1 << 20
+"""Limits of one task: a task and a file for each of many small runs would cost more than the runs."""
+
+
+def _groups(runs: Sequence[NamedRun]) -> list[list[NamedRun]]:
+    """Runs of one task each, the largest first."""
+    groups: list[list[NamedRun]] = []
+    room = 0
+    for run in sorted(runs, key=lambda run: -getattr(run, "size", 0)):
+        size = getattr(run, "size", 0)
+        if not groups or size > room or len(groups[-1]) == GROUP_RUNS:
+            groups.append([])
+            room = GROUP_BYTES
+        groups[-1].append(run)
+        room -= size
+    return groups
+
+
+def _streamed(
+    work: Callable[[J], T], jobs: Sequence[J], runs: int, master: str, progress: Progress | None
+) -> Iterator[tuple[int, T | Lost]]:
+    with ExitStack() as stack:
+        executor = SparkExecutor(master, stack, doing="validating runs")
+        with executor.reporting(progress, f"validating {runs} runs on {master}", len(jobs)):
+            yield from executor.stream(work, jobs)
+
+
+def _expect_portable(job_function: JobFunction) -> None:
+    """Raises `UsageError` if a function cannot be sent to workers, and `SystemFailure` without Spark."""
     require_pyspark()
     from pyspark.serializers import CloudPickleSerializer
 
@@ -69,63 +147,31 @@ def validate_many(
             remedy="give a function of a module, and let it open files, solvers and sessions itself",
         ) from failure
 
-    doing = f"validating {len(runs)} runs on {master}"
-    with spark_session(master) as spark, reporting(spark, progress, doing), spark_failures(doing):
-        answers = _answers(spark.sparkContext, job_function, runs)
-    verdicts: list[RunVerdict] = []
-    for answer in answers:
-        if isinstance(answer, _Refused):
-            raise UsageError(answer.message, remedy=answer.remedy)
-        verdicts += answer
-    return verdicts
-
 
 _Answer = list[RunVerdict] | _Refused
 
 
-def _answers(context: SparkContext, job_function: JobFunction, runs: Sequence[NamedRun]) -> list[_Answer]:
-    """The verdicts of every run. A run on which worker processes die repeatedly gets an error verdict; the other
-    runs are not repeated."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.accumulators import AccumulatorParam
-    from pyspark.errors import PySparkException
-
-    class Done(AccumulatorParam[dict[int, _Answer]]):
-        """What is done, which the driver hears of whatever becomes of the others."""
-
-        def zero(self, value: dict[int, _Answer]) -> dict[int, _Answer]:
-            return {}
-
-        def addInPlace(self, some: dict[int, _Answer], more: dict[int, _Answer]) -> dict[int, _Answer]:
-            return {**some, **more}
-
-    answers: dict[int, _Answer] = {}
-    # The largest first, so that none remains alone at the end.
-    by_size = sorted(range(len(runs)), key=lambda number: -getattr(runs[number], "size", 0))
-    while waiting := [number for number in by_size if number not in answers]:
-        done = context.accumulator({}, Done())
-
-        def task(numbers: Iterable[int], done: Any = done) -> Iterator[int]:
-            for number in numbers:
-                done.add({number: _verdicts(job_function, runs[number])})
-                yield number
-
-        try:
-            # One task per run: runs differ widely in length, so fixed groups would leave cores idle.
-            context.parallelize(waiting, len(waiting)).mapPartitions(task).collect()
-        except (PySparkException, Py4JError) as failure:
-            died = _WORKER_DIED.search(str(failure))
-            if died is None:
-                raise
-            lost = waiting[int(died["task"])]
-            reason = f"the process that validated it died {ATTEMPTS} times; it may have run out of memory"
-            answers[lost] = [RunVerdict(runs[lost].name, "", "", "error", reason)]
-        answers |= done.value
-    return [answers[number] for number in range(len(runs))]
+def _lost(run: NamedRun) -> RunVerdict:
+    reason = f"the process that validated it died {ATTEMPTS} times; it may have run out of memory"
+    return RunVerdict(run.name, "", "", "error", reason)
 
 
-_WORKER_DIED = re.compile(r"Task (?P<task>\d+) in stage .*(?:Python worker (?:exited|failed)|crashed)", re.S)
-"""What Spark says of a task that it has given up, whose number is that of its partition."""
+def _write_verdicts(job_function: JobFunction, job: tuple[Path, Sequence[NamedRun]]) -> VerdictCounts | _Refused:
+    """Runs on a worker."""
+    path, runs = job
+    verdicts: list[RunVerdict] = []
+    for run in runs:
+        answer = _verdicts(job_function, run)
+        if isinstance(answer, _Refused):
+            return answer
+        verdicts += answer
+    return _write(path, verdicts)
+
+
+def _write(path: Path, verdicts: Sequence[RunVerdict]) -> VerdictCounts:
+    if verdicts:
+        write(path, "".join(json.dumps(verdict.record()) + "\n" for verdict in verdicts), VERDICTS)
+    return VerdictCounts.of(verdicts)
 
 
 def _verdicts(job_function: JobFunction, run: NamedRun) -> _Answer:

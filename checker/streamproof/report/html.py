@@ -8,7 +8,6 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-import pyarrow as pa
 from jinja2 import Environment
 
 from streamproof.report import html_charts, html_facts
@@ -26,7 +25,7 @@ _KINDS = {
 
 
 def render_report(
-    tables: Mapping[str, pa.Table],
+    summary: html_facts.Summary,
     *,
     title: str,
     read: Sequence[str],
@@ -34,13 +33,13 @@ def render_report(
     drawn: Mapping[CheckKey, Mapping[str, Any]] | None = None,
     drawable: int = 0,
 ) -> str:
-    """The page for the tables of a report; `read` and `skipped` (path, reason) are its input files.
+    """The page for a summary of the tables of a report; `read` and `skipped` (path, reason) are its input files.
 
     `drawn` has what to draw of some verdicts, `drawable` is the number of those of which something could be drawn.
 
     Deterministic, byte for byte: the page has no date.
     """
-    facts = html_facts.facts_of(tables)
+    facts = html_facts.facts_of(summary)
     details = details_of(facts["rows"], drawn or {})
     return (
         _environment()

@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 def worst_first(rows: Iterable[Row]) -> list[Row]:
     """Rows of the table of runs, in the order of display."""
-    return sorted(rows, key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["trace"]))
+    return sorted(rows, key=lambda row: (SEVERITY.index(row["verdict"]), natural(row["run"]), row["run"], row["trace"]))
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:

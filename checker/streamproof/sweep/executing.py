@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 
 from streamproof.base.processes import Ended, can_fork, in_processes
-from streamproof.pipeline.session import reporting, spark_failures, spark_session
+from streamproof.pipeline.executors import Lost, SparkExecutor
+from streamproof.pipeline.session import ATTEMPTS
 from streamproof.sweep.deciding import Job, Record, decide, record_of
-
-TASKS_PER_CORE = 4
-"""Number of points per core of Spark in one batch, whose records are stored together."""
 
 
 def decide_locally(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
@@ -33,20 +32,21 @@ def decide_locally(jobs: Sequence[Job], processes: int) -> Iterator[Record]:
 
 
 def decide_on_spark(jobs: Sequence[Job], master: str, progress: Callable[[str], None]) -> Iterator[Record]:
-    """The records of the jobs, in order, by one task per point. On a cluster, every worker must have the model.
+    """The records of the jobs, in the order of completion, by one task per point. On a cluster, every worker must have the
+    model.
 
-    Raises `SystemFailure` if Spark is missing or fails.
+    A point on which workers die is inconclusive. Raises `SystemFailure` if Spark is missing or fails.
     """
-    with spark_session(master, app="streamproof sweep") as spark, spark_failures(f"exploring points on {master}"):
-        context = spark.sparkContext
-        size = TASKS_PER_CORE * max(1, context.defaultParallelism)
-        for first in range(0, len(jobs), size):
-            wave = jobs[first : first + size]
-            doing = f"points {first + 1} to {first + len(wave)} of {len(jobs)} on {master}"
-            with reporting(spark, progress, doing):
-                # Jobs and records travel as JSON text, so what JSON does not support fails here as in a stored record.
-                texts = context.parallelize([json.dumps(job) for job in wave], len(wave)).map(_decided).collect()
-            yield from map(json.loads, texts)
+    with ExitStack() as stack:
+        executor = SparkExecutor(master, stack, doing="exploring points")
+        with executor.reporting(progress, f"{len(jobs)} points on {master}", len(jobs)):
+            # Jobs and records travel as JSON text, so what JSON does not support fails here as in a stored record.
+            for number, text in executor.stream(_decided, [json.dumps(job) for job in jobs]):
+                if isinstance(text, Lost):
+                    why = f"the process that searched it died {ATTEMPTS} times; it may have been out of memory"
+                    yield record_of(jobs[number], "lost", why)
+                else:
+                    yield json.loads(text)
 
 
 def _decided(text: str) -> str:
