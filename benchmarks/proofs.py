@@ -172,7 +172,7 @@ def page(found: list[Row], timeout: float) -> str:
     some = ", ".join(
         f"{len(own)} of {len(find(name).spec.model.variants)} of `{name}`" for name, own in variants.items() if own
     )
-    apart = f"Some variants have none either: {some}.\n\n" if some else ""
+    apart = f"Variants without rows: {some}.\n\n" if some else ""
     for key, value in {
         "count": f"{len(run)} of the {len(every)}" if names else f"the {len(every)}",
         "missing": f"{why}: {names}. Their pages say what is established, and by which command.\n\n{apart}"
