@@ -50,6 +50,8 @@ class Ground(Substitution):
                 return b.num(self._values[name]) if name in self._values else b.var(name, self.sort(term.sort))
             case e.Next(name=name):
                 return b.next_(name, self.sort(term.sort), term.loc)
+            case e.Const(sort=OptionSort(), value=None):
+                return b.const(self.sort(term.sort), None, term.loc)
             case Forall(body=body):
                 return b.and_((Ground(self._values, at)(body) for at in self._indices(term)), term.loc)
             case Total(body=body):

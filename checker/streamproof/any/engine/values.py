@@ -142,9 +142,10 @@ class Universe(SolverContext):
                 return self.number(members.index(value))
             case RecordSort(fields):
                 return tuple(self.literal(s, v, loc) for (_, s), v in zip(fields, value, strict=True))
+            case OptionSort(element) if value is None:
+                return (self.truth(False), self.absent(element, loc))
             case OptionSort(element):
-                held = default(element) if value is None else value
-                return (self.truth(value is not None), self.literal(element, held, loc))
+                return (self.truth(True), self.literal(element, value, loc))
             case ArraySort(_, element):
                 return tuple(self.literal(element, v, loc) for v in value)
         raise outside(sort, loc)

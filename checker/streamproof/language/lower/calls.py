@@ -13,6 +13,7 @@ from streamproof.language.free.symbolic_parameters import range_between
 from streamproof.language.lower import lvalues, sequences
 from streamproof.language.lower.conversion import expect_faithful, plain
 from streamproof.language.lower.elements import (
+    any_number,
     distinct,
     elements,
     everywhere,
@@ -54,6 +55,7 @@ from streamproof.system.sorts import (
     SetSort,
     TermRange,
     cardinality,
+    is_scalar,
     values,
 )
 from streamproof.transform.unbounded import exists, forall
@@ -292,6 +294,11 @@ def _boolean(context: Context, args: list[Term], kwargs: dict[str, Term], loc: L
 
 
 def _list(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    given = lvalues.dereference(context, args[0])
+    if is_expr(given) and isinstance(given.sort, ArraySort) and isinstance(given.sort.index, TermRange):
+        if is_scalar(given.sort.element):  # a copy of other elements would share them
+            return given
+        raise any_number(given.sort.index, loc)
     return context.allocate(sequences.listed(in_sequence(context, args[0], loc)))
 
 
