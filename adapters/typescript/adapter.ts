@@ -46,9 +46,12 @@ export abstract class Adapter {
         return {};
     }
 
-    /** Reports an action that happened without being asked for, at any time. */
+    private held: object[] | undefined;
+
+    /** Reports an action that happened without being asked for, at any time; during `reset`, the first ones after it. */
     event(event: string, args?: Values, more: { state?: Values; process?: string } = {}): void {
-        this.write({ event, args, ...more });
+        const message = { event, args, ...more };
+        this.held ? this.held.push(message) : this.write(message);
     }
 
     /** Answers the calls of standard input on standard output, until `quit` or the end of input. */
@@ -59,7 +62,16 @@ export abstract class Adapter {
             if (call.call === "quit") {
                 process.exit(0);
             }
-            this.write({ id: call.id, ...(await this.answer(call)) });
+            this.held = call.call === "reset" ? [] : undefined;
+            const answer = await this.answer(call);
+            try {
+                this.write({ id: call.id, ...answer });
+            } catch (error) {
+                this.write({ id: call.id, error: String(error) });
+            }
+            const events = this.held ?? [];
+            this.held = undefined;
+            events.forEach((event) => this.write(event));
         }
     }
 
@@ -88,6 +100,17 @@ export abstract class Adapter {
     }
 
     private write(message: object): void {
-        process.stdout.write(JSON.stringify(message) + "\n");
+        process.stdout.write(JSON.stringify(message, plain) + "\n");
     }
+}
+
+/** A value as JSON has it, with the entries of a Map and the elements of a Set; throws for what JSON would change silently. */
+function plain(name: string, value: unknown): unknown {
+    if (typeof value === "number" && !Number.isSafeInteger(value)) {
+        throw new Error(`${name} is ${value}, which is no safe integer`);
+    }
+    if (["bigint", "function", "symbol"].includes(typeof value)) {
+        throw new Error(`${name} is a ${typeof value}, which JSON does not have`);
+    }
+    return value instanceof Map ? Object.fromEntries(value) : value instanceof Set ? [...value] : value;
 }

@@ -15,7 +15,7 @@ import pytest
 
 from loading import load
 from streamproof.driving import Adapter, Happened, Refused, assert_no_difference
-from streamproof.driving.connection import of_class
+from streamproof.driving.connection import adapter_source, of_class
 from streamproof.driving.drive import Drive, DriveOptions, drive
 from streamproof.driving.driver import Driver
 from streamproof.driving.messages import AdapterFailure
@@ -190,6 +190,28 @@ def test_an_exception_is_a_failure_of_the_implementation() -> None:
     assert [str(call) for call in found.shortest.script.calls] == ["expire()"]
 
 
+def test_an_implementation_that_ends_its_process_has_failed() -> None:
+    """Also one that is a class, whose process is the driver's."""
+
+    class Ending(lease.LeaseAdapter):
+        def expire(self) -> None:
+            sys.exit(0)
+
+    found = driven(Ending)
+    assert (found.answer, found.shortest.ended) == ("difference", "error")
+    assert "SystemExit: 0" in found.shortest.message
+
+
+def test_an_adapter_may_change_the_arguments_that_it_gets() -> None:
+    """What is compared is what was asked for."""
+
+    class Taking(lease.LeaseAdapter):
+        def do(self, action: str, args: Any) -> Any:
+            return getattr(self, action)(**{name: args.pop(name) for name in [*args]})
+
+    assert driven(Taking).answer == "no difference"
+
+
 SCRIPTED = """
 import json, os, sys, time
 for number, line in enumerate(sys.stdin):
@@ -219,14 +241,18 @@ for number, line in enumerate(sys.stdin):
         ("print(json.dumps({'id': call['id'], 'state': {'stord': 1}}), flush=True)", "garbage", "no variable 'stord'"),
         ("print('[' * 100000, flush=True)", "garbage", "a line of the adapter is"),
         ("print('{', end='', flush=True); os._exit(0)", "garbage", "has no end"),
+        (
+            "print('{\"id\": %d, \"state\": {\"held\": %s}}' % (call['id'], '[' * 900 + ']' * 900), flush=True)",
+            "garbage",
+            "nested too deeply",
+        ),
+        ("os.fork() and os._exit(3) or time.sleep(60)", "crash", "ended with exit code 3"),
     ],
 )
 def test_broken_adapters_have_messages_of_their_own(tmp_path: Path, body: str, kind: str, message: str) -> None:
     """A dead adapter, one that hangs and one that writes something else are distinguished, and never conform."""
     (tmp_path / "adapter.py").write_text(SCRIPTED.replace("BODY", body))
-    from streamproof.driving.connection import adapter_source
-
-    source = adapter_source(f"{sys.executable} {tmp_path / 'adapter.py'}", seconds=0.5 if kind == "hang" else 20.0)
+    source = adapter_source(f"{sys.executable} {tmp_path / 'adapter.py'}", seconds=0.5 if "sleep" in body else 20.0)
     with Driver(SUBJECT, source) as driver:
         try:
             ran = driver.run(CallScript("one", (Asked("grant", {"client": 0}),)))
@@ -234,6 +260,28 @@ def test_broken_adapters_have_messages_of_their_own(tmp_path: Path, body: str, k
         except AdapterFailure as failure:
             found, text = failure.kind, str(failure)
     assert (found, message in text) == (kind, True), text
+
+
+def test_events_before_the_answer_to_a_reset_are_of_what_ended(tmp_path: Path) -> None:
+    """A time-out of the execution before is none of the next one; those of the new one follow the answer."""
+    late = 'print(json.dumps({"event": "expire"}), flush=True)'
+    answer = 'print(json.dumps({"id": call["id"], "ready": True}), flush=True)'
+    body = 'print(json.dumps({"id": call["id"], "state": {"stored": 0}}), flush=True)'
+    scripted = SCRIPTED.replace("BODY", body)
+    for text, ended in (
+        (scripted.replace(answer, f"{late}; {answer}"), "complete"),
+        (scripted.replace(answer, f"{answer}; {late}"), "difference"),
+    ):
+        (tmp_path / "adapter.py").write_text(text)
+        with Driver(SUBJECT, adapter_source(f"{sys.executable} {tmp_path / 'adapter.py'}")) as driver:
+            assert driver.run(CallScript("none", ())).ended == ended
+
+    class Starting(lease.LeaseAdapter):
+        def reset(self, parameters: Any, seed: int) -> None:
+            self.event("expire")
+            super().reset(parameters, seed)
+
+    assert driven(Starting).shortest.message == "expire() happened, and is not possible in the model"
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -120,11 +120,20 @@ def test_an_action_called_observe_cannot_be_driven() -> None:
     assert text.count("| `observe` |") == 1
 
 
+def _circle() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
 @pytest.mark.parametrize(
     ("methods", "text"),
     [
         ({"reset": Adapter.reset}, "an adapter needs reset"),
         ({"observe": lambda self, of: {"of": object()}}, "which is no value of Range"),
+        ({"observe": lambda self, of: {"of": 10**5000}}, "the answer of the adapter to observe is no JSON"),
+        ({"observe": lambda self, of: {"of": _circle()}}, "the answer of the adapter to observe is nested too deeply"),
+        ({"observe": lambda self, of: True}, "to observe has in 'state' something else"),
         ({"__init__": lambda self: [][0]}, "cannot be made: IndexError"),
     ],
 )

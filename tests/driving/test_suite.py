@@ -9,13 +9,17 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import networkx as nx
 import pytest
 
 from random_systems import random_system
-from streamproof.base.errors import EvaluationError
+from streamproof.base.errors import EvaluationError, InputError
 from streamproof.base.records import replace
+from streamproof.conformance.event import Event
+from streamproof.conformance.event_log import EventLog
+from streamproof.conformance.events import write_ndjson
 from streamproof.conformance.validation import verdicts_on
 from streamproof.driving.driver import Subject
 from streamproof.driving.script import read_scripts
@@ -105,6 +109,51 @@ def test_the_files_are_judged_as_they_say(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.itf.json"))) == len(listed["scripts"])
     scripts = read_scripts(tmp_path / "suite-good.ndjson", model.system)
     assert [s.calls for s in scripts] == [s.script().calls for s in make_suite(model, 1000).scripts]
+
+
+def test_a_log_states_its_sizes(tmp_path: Path) -> None:
+    """Suites of two sizes in one file are judged by the name of the model; a wrong one is rejected, not left undecided."""
+    name = "reference.two_phase_commit"
+    good, bad = list[Event](), list[Event]()
+    for n in (2, 4):
+        made = make_suite(subject_of(selected(name, parameters={"resource_managers": n})), 5000)
+        good += [replace(e, trace=f"{n}-{e.trace}") for s in made.scripts for e in s.events(made.system)]
+        bad += [replace(e, trace=f"{n}-{e.trace}") for b in made.bad for e in b.events]
+    for events, answer in ((good, "accepted"), (bad, "rejected")):
+        write_ndjson(events, tmp_path / answer)
+        assert {v.answer for v in verdicts_on(tmp_path / answer, name)} == {answer}
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"client": 3}, r"log.ndjson:1: the parameters of the log: lease has no parameter 'client'"),
+        ({"clients": "many"}, "'many' is not a value of type int"),
+        ({"clients": -1}, "is empty"),
+        ({"clients": 10**9}, "more than 1,000,000"),
+        ({"clients": 3}, "clients is 3, and 2 is given for it"),
+    ],
+)
+def test_stated_sizes_that_the_model_does_not_have_are_errors(tmp_path: Path, stated: Any, message: str) -> None:
+    """With the line and the parameter; so are others than the binding has."""
+    given = {"clients": 2} if stated == {"clients": 3} else {}
+    write_ndjson([Event("t", "p", 0, "grant", {"client": 0}, parameters=stated)], tmp_path / "log.ndjson")
+    model = selected(LEASE).target.spec
+    with pytest.raises(InputError, match=message):
+        verdicts_on(tmp_path / "log.ndjson", EventLog(model, **given))
+
+
+@pytest.mark.long
+def test_variants_with_sizes_of_their_own_are_wrong_for_these(tmp_path: Path) -> None:
+    """The counterexample of a variant on another job graph is judged on this graph, which it states."""
+    made, log = make_suite(subject_of(selected("failover")), 2000), tmp_path / "log.ndjson"
+    variants = {bad.name: bad.events for bad in made.bad if bad.name.startswith("variant-")}
+    assert {events[0].parameters["topology"] for events in variants.values() if events[0].parameters} > {
+        "diamond",
+        "tee",
+    }
+    write_ndjson((event for events in variants.values() for event in events), log)
+    assert {v.trace: v.answer for v in verdicts_on(log, "failover")} == dict.fromkeys(variants, "rejected")
 
 
 def test_bounds_of_an_instance_are_no_refusals() -> None:

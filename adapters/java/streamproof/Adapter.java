@@ -40,6 +40,7 @@ public abstract class Adapter {
     }
 
     private PrintStream out;
+    private List<Map<String, Object>> held;
 
     /** Begins again in an initial state of the model; values of it by variable, or null. */
     protected abstract Map<String, ?> reset(Map<String, Object> parameters, long seed) throws Exception;
@@ -67,9 +68,17 @@ public abstract class Adapter {
         return List.of();
     }
 
-    /** Reports an action that happened without being asked for, from any thread; what is null is left out. */
-    protected final void event(String event, Map<String, ?> args, Map<String, ?> state, String process) {
-        write(fields("event", event, "args", args, "state", state, "process", process));
+    /**
+     * Reports an action that happened without being asked for, from any thread; what is null is left out. During `reset`, they are
+     * the first ones after it.
+     */
+    protected final synchronized void event(String event, Map<String, ?> args, Map<String, ?> state, String process) {
+        Map<String, Object> message = fields("event", event, "args", args, "state", state, "process", process);
+        if (held == null) {
+            write(message);
+        } else {
+            held.add(message);
+        }
     }
 
     /** Answers the calls of standard input on standard output, until `quit` or the end of input. */
@@ -82,11 +91,29 @@ public abstract class Adapter {
             if (call.get("call").equals("quit")) {
                 return;
             }
-            Map<String, Object> answer = new LinkedHashMap<>();
-            answer.put("id", call.get("id"));
-            answer.putAll(answer(call));
-            write(answer);
+            boolean resets = call.get("call").equals("reset");
+            synchronized (this) {
+                held = resets ? new ArrayList<>() : null;
+            }
+            Map<String, Object> answer = answer(call);
+            synchronized (this) {
+                try {
+                    write(numbered(call, answer));
+                } catch (IllegalArgumentException error) { // a value that JSON does not have
+                    write(numbered(call, fields("error", error.toString())));
+                }
+                if (resets) {
+                    held.forEach(this::write);
+                    held = null;
+                }
+            }
         }
+    }
+
+    private static Map<String, Object> numbered(Map<String, Object> call, Map<String, Object> answer) {
+        Map<String, Object> found = fields("id", call.get("id"));
+        found.putAll(answer);
+        return found;
     }
 
     private Map<String, Object> answer(Map<String, Object> call) {

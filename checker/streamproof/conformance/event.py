@@ -38,6 +38,8 @@ class Event:
     """True: `event` was asked for and did not happen; it was not possible in the state."""
     picks: Mapping[str, Any] | None = None
     """Choices of the action by name, as far as they are recorded."""
+    parameters: Mapping[str, Any] | None = None
+    """Parameters of the model that are sizes of the implementation, by name; of all events of the trace."""
 
     @property
     def key(self) -> tuple[str, str, int]:

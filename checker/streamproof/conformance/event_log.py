@@ -14,6 +14,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -41,7 +42,7 @@ from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec
 from streamproof.model_registry import Target
-from streamproof.system.model import System
+from streamproof.system.model import System, parameter_json
 from streamproof.system.sorts import show
 
 Meaning: TypeAlias = "Callable[[Event], Move | Iterable[Move] | None] | None"
@@ -55,10 +56,10 @@ SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".parquet")
 class EventLog(Binding):
     """The binding of event logs to a model; `parameters` are the model's.
 
-    Each trace of a log is one behaviour. Events of one process happened in the order of their numbers, except as their
-    `after` says, and vector clocks order events of different processes; otherwise every order is possible. `ordered`: all
-    events happened in the order of the file (of spans: of their ends). `hidden` actions are not
-    recorded: they may happen at any time.
+    Each trace of a log is one behaviour; parameters that it states are those of its model. Events of one process happened in
+    the order of their numbers, except as their `after` says, and vector clocks order events of different processes; otherwise
+    every order is possible. `ordered`: all events happened in the order of the file (of spans: of their ends). `hidden`
+    actions are not recorded: they may happen at any time.
     """
 
     assumed: Mapping[str, Any] = MappingProxyType({})
@@ -149,8 +150,10 @@ class EventLog(Binding):
         traces: dict[str, dict[str, list[Event]]] = {}
         for event in events:
             traces.setdefault(event.trace, {}).setdefault("" if self._ordered else event.process, []).append(event)
+        stated = _stated(events)
+        known: dict[str, EventLog] = {}
         try:
-            cases = tuple(self.case(trace, own) for trace, own in traces.items())
+            cases = tuple(self._of(stated.get(trace), known).case(trace, own) for trace, own in traces.items())
         except InputError:
             if self.assumed and not self.enlarged:
                 for larger_plan in self._larger_plans(run):
@@ -160,6 +163,53 @@ class EventLog(Binding):
         if self.assumed and not self.enlarged:
             larger = partial(self._larger_plans, run)
         return Plan(name, cases, tuple(events), unit="behaviour", larger=larger)
+
+    def _of(self, stated: Event | None, known: dict[str, EventLog]) -> EventLog:
+        """The binding with the parameters that a log states in an event; those in `known` were made before.
+
+        Raises `InputError` for parameters that the model does not have, and for others than the binding was given.
+        """
+        if stated is None or stated.parameters is None:
+            return self
+        given = dict(stated.parameters)
+        text = json.dumps(given, sort_keys=True)
+        if text not in known:
+            try:
+                known[text] = self._stating(given)
+            except StreamproofError as error:
+                loc, message = stated.loc, f"the parameters of the log: {error.message}"
+                raise InputError(message, loc=loc, remedy=error.remedy) from None
+        return known[text]
+
+    def _stating(self, stated: Mapping[str, Any]) -> EventLog:
+        own = {name: value for name, value in self._given.items() if name not in self.enlarged}
+        source = self._source
+        if isinstance(source, System):
+            own, spec = dict(source.parameters), None
+        else:
+            spec = source if isinstance(source, Spec) else Spec(model=source)
+            target = Target(spec.model.title(), spec, True)
+        found: dict[str, Any] = {}
+        for name, value in stated.items():
+            if spec is not None:
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                found |= target.meaning(target.variant(self._variant), name, "none" if value is None else text)
+            if name in own and parameter_json(own[name]) != value:
+                raise UsageError(
+                    f"{name} is {json.dumps(value)}, and {json.dumps(parameter_json(own[name]))} is given for it",
+                    remedy="leave out -p, or state the parameters of the implementation in its log",
+                )
+        if spec is None or all(parameter_json(self.system.parameters.get(n)) == v for n, v in stated.items()):
+            log = copy(self)
+        else:
+            target.system(self._variant, {**own, **found})  # its errors are those of a command line
+            log = EventLog(
+                spec, self._meaning, hidden=self._hidden, ordered=self._ordered, variant=self._variant, **own, **found
+            )
+        log._given = {**own, **found}
+        log.assumed = {name: value for name, value in self.assumed.items() if name not in stated}
+        log.enlarged = {name: value for name, value in self.enlarged.items() if name not in stated}
+        return log
 
     def _larger_plans(self, run: Any) -> Iterator[Plan]:
         for log in self.larger():
@@ -296,6 +346,21 @@ class EventLog(Binding):
             return f"{name} is {show(sort, look(name))} in the model, and {json.dumps(recorded)} in the log"
 
         return Constraint(text, lambda look: agrees(sort, look(name), recorded))
+
+
+def _stated(events: Iterable[Event]) -> dict[str, Event]:
+    """The first event of each trace that states parameters. Raises `InputError` if another one states others."""
+    found: dict[str, Event] = {}
+    for event in events:
+        if event.parameters is not None:
+            first = found.setdefault(event.trace, event)
+            if json.dumps(first.parameters, sort_keys=True) != json.dumps(event.parameters, sort_keys=True):
+                raise InputError(
+                    f"the trace {event.trace!r} has other parameters in {first}",
+                    loc=event.loc,
+                    remedy="state them once, in the first line of the trace",
+                )
+    return found
 
 
 def is_event_log(path: Path) -> bool:

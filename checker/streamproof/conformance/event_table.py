@@ -5,7 +5,7 @@
 | `trace`, `process`, `event` | text |
 | `seq` | 64-bit integer: the number of the event in its process |
 | `clock` | map of text to 64-bit integer: the vector clock |
-| `args`, `state`, `picks` | JSON text, because each kind of event has other fields |
+| `args`, `state`, `picks`, `parameters` | JSON text, because each kind of event has other fields |
 | `ts`, `file`, `line`, `run`, `after`, `refused` | as in `Event` |
 
 All but the first four may be null. Pages and the footer have checksums, which are verified when the
@@ -50,8 +50,9 @@ COLUMNS: Final = (
     "after",
     "refused",
     "picks",
+    "parameters",
 )
-OBJECTS: Final = ("args", "clock", "state", "picks")
+OBJECTS: Final = ("args", "clock", "state", "picks", "parameters")
 """Columns that are objects in JSON."""
 _NUMBERS: Final = ("seq", "line", "after")
 _BATCH: Final = 65_536
@@ -116,7 +117,7 @@ def write_parquet(events: Iterable[Event], path: str | os.PathLike[str]) -> int:
 
 def _row(event: Event) -> dict[str, Any]:
     row = record(event)
-    for column in ("args", "state", "picks"):
+    for column in ("args", "state", "picks", "parameters"):
         if column in row:
             row[column] = json.dumps(row[column], ensure_ascii=False, separators=(",", ":"))
     if "clock" in row:

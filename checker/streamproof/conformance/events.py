@@ -3,7 +3,7 @@
 An event records that `process` did `event` with `args` as its `seq`-th event; `trace` names the behaviour (one job, one
 test run). `ts` is a wall-clock time without significance for the order; `clock` is a vector clock that defines one.
 `state` is the part of the state that the process recorded, if any. `after` is for calls that overlap. `refused` marks an
-event that was asked for and not possible, `picks` has choices of the action.
+event that was asked for and not possible, `picks` has choices of the action, `parameters` sizes of the implementation.
 
 Files: newline-delimited JSON (`.ndjson`, `.jsonl`, with `.gz` compressed), and Parquet with the same columns
 (`event_table`); spans of OpenTelemetry are read as events (`otlp`). A log that violates the
@@ -249,7 +249,7 @@ def _event(data: object, name: str, number: int) -> Event:
         raise refuse(f"'run' must be text, got {run!r}")
     if ts is not None and not isinstance(ts, str):
         raise refuse(f"'ts' must be text, got {ts!r}", "write ISO-8601, for example 2026-11-21T03:17:55.749")
-    for key, value in (("args", args), ("state", state), ("picks", data.get("picks"))):
+    for key, value in (("args", args), ("state", state), *((name, data.get(name)) for name in ("picks", "parameters"))):
         if value is not None and not isinstance(value, dict):
             raise refuse(f"{key!r} must be a JSON object, got {value!r}")
         path = _fraction(value, key)
@@ -272,7 +272,7 @@ def _event(data: object, name: str, number: int) -> Event:
     refused = data.get("refused")
     if refused is not None and not isinstance(refused, bool):
         raise refuse(f"'refused' must be true or false, got {refused!r}")
-    more = after, refused or None, data.get("picks")
+    more = after, refused or None, data.get("picks"), data.get("parameters")
     return Event(
         data["trace"], data["process"], seq, data["event"], args or {}, ts, clock, state, origin, line, run, *more
     )

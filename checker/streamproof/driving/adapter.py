@@ -26,6 +26,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 PROTOCOL = "streamproof.drive/1"
@@ -104,7 +105,7 @@ class Adapter:
     def event(
         self, event: str, args: State | None = None, *, state: State | None = None, process: str | None = None
     ) -> None:
-        """Reports an action that happened without being asked for, or in addition to it."""
+        """Reports an action that happened without being asked for, or in addition to it. In `reset`: after it."""
         fields = {"event": event, "args": args, "state": state, "process": process}
         self.events.append({name: value for name, value in fields.items() if value is not None})
 
@@ -117,6 +118,7 @@ class Adapter:
         try:
             match call["call"]:
                 case "reset":
+                    self.taken()  # events of what ends now
                     state = self.reset(call["parameters"], call["seed"])
                     lists = {name: [*getattr(self, name)] for name in ("own", "hidden", "unsupported")}
                     found = {name: names for name, names in lists.items() if names}
@@ -132,10 +134,12 @@ class Adapter:
             return {"accepted": False, "because": str(refused)}
         except Unsupported as unsupported:
             return {"unsupported": str(unsupported)}
-        except Exception as error:
+        except (Exception, SystemExit, GeneratorExit) as error:
             frames = traceback.extract_tb(error.__traceback__)
             place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if len(frames) > 1 else ""
-            return {"error": f"{type(error).__name__}: {error}".removesuffix(": ") + place}
+            with suppress(Exception):
+                return {"error": f"{type(error).__name__}: {error}".removesuffix(": ") + place}
+            return {"error": type(error).__name__ + place}
 
 
 _OWN = {name for name in (*vars(Adapter), *Adapter.__annotations__) if not name.startswith("__")}
@@ -175,7 +179,8 @@ def serve(adapter: Callable[[], Adapter]) -> None:
             if call["call"] == "quit":
                 return
             answer = {"id": call["id"], **made.answer(call)}
-            out.write("".join(json.dumps(plain(each)) + "\n" for each in (*made.taken(), answer)))
+            every = (answer, *made.taken()) if call["call"] == "reset" else (*made.taken(), answer)
+            out.write("".join(json.dumps(plain(each)) + "\n" for each in every))
             out.flush()
     finally:
         made.close()

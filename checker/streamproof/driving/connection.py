@@ -28,13 +28,18 @@ LONGEST = 16 << 20
 """Largest number of bytes of a line of an adapter."""
 KEPT = 4096
 """Number of bytes kept of what an adapter writes to standard error."""
-LINES_SHOWN = 8
+LINES_SHOWN = 16
 GRACE = 1.0
 """Seconds for an adapter to end after `quit`, before it is killed."""
 MOST_KNOWN, LONGEST_KNOWN = 20_000, 4096
 """Largest number of answers of an object that are remembered, and of bytes of one."""
 MOST_EVENTS = 100_000
 """Largest number of events before one answer."""
+FORMS = (
+    "a method returns None, values by variable as a dict, or a Happened, and raises Refused where nothing was done;\n"
+    "  reset and observe return values by variable"
+)
+"""What the methods of an adapter return."""
 
 
 class Connection(Protocol):
@@ -83,8 +88,12 @@ class ProcessConnection:
                 if len(events) > MOST_EVENTS:
                     raise AdapterFailure("garbage", f"the adapter wrote more than {MOST_EVENTS:,} events and no answer")
             elif number != self._number:
-                text = json.dumps({"id": number, **message.fields})
-                raise garbage(text, f"answers the call {number}, and the call is {self._number}")
+                text, why = json.dumps({"id": number, **message.fields}), f"answers the call {number}, and the call is"
+                raise garbage(
+                    text, f"{why} {self._number}", "answer each call once, with its id, before the next one is read"
+                )
+            elif call["call"] == "reset":
+                return [], message  # what was written before is of the execution that has ended
             else:
                 return events, message
 
@@ -165,6 +174,8 @@ class ProcessConnection:
         return AdapterFailure("crash", f"the adapter {how} during {what}", self.said())
 
     def _hang(self, what: str) -> AdapterFailure:
+        if self._process.poll():  # it failed, and a child of it still has its standard output
+            return self._ended(what)
         remedy = "\n  ".join(filter(None, ("raise --answer-seconds if it needs more time", self.said())))
         return AdapterFailure("hang", f"the adapter did not answer {what} in {self.seconds:g} s", remedy)
 
@@ -188,16 +199,29 @@ class ObjectConnection:
     def call(self, call: Mapping[str, Any]) -> tuple[list[Message], Message]:
         """As `Connection`; there is no time limit, except that of the program."""
         answer: Any = self.adapter.answer(call)
-        events = self.adapter.taken()
+        # Those of a reset begin what follows it.
+        events = self.adapter.taken() if self.adapter.events and call["call"] != "reset" else ()
         try:
             content = marshal.dumps(answer, 2)
         except ValueError:
             content = b""
-        answered = self._known.get(content) or self._understood(answer, content)
-        return ([understood(plain(event))[1] for event in events] if events else []), answered
+        answered = self._known.get(content) or self._understood(answer, content, call)
+        return ([self._message(event, call) for event in events] if events else []), answered
 
-    def _understood(self, answer: Mapping[str, Any], content: bytes) -> Message:
-        found = understood({"id": 1, **plain(answer)})[1]
+    def _message(self, fields: Mapping[str, Any], call: Mapping[str, Any]) -> Message:
+        try:
+            data = plain(fields)
+            json.dumps(data)  # as a process would have written it
+            return understood(data)[1]
+        except (RecursionError, ValueError) as error:
+            why = "is nested too deeply" if isinstance(error, RecursionError) else f"is no JSON: {error}"
+            raise AdapterFailure("garbage", f"the answer of the adapter to {_shown(call)} {why}", FORMS) from None
+        except AdapterFailure as failure:
+            text = failure.message.replace("a line of the adapter", f"the answer of the adapter to {_shown(call)}", 1)
+            raise AdapterFailure(failure.kind, text, FORMS) from None
+
+    def _understood(self, answer: Mapping[str, Any], content: bytes, call: Mapping[str, Any]) -> Message:
+        found = self._message({"id": 1, **answer}, call)
         if 0 < len(content) <= LONGEST_KNOWN:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()

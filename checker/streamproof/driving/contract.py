@@ -158,6 +158,10 @@ def _line(title: str, state: Mapping[str, Any] | None = None) -> dict[str, Any]:
             "picks": {"type": "object", "description": "Choices of the action by name; those left out may be any."},
             "state": state or {"type": "object", "description": "Values after the event."},
             "refused": {"type": "boolean", "description": "True: it was asked for, and not possible."},
+            "parameters": {
+                "type": "object",
+                "description": "In the first line of a trace: sizes of the implementation.",
+            },
             "clock": {"type": "object", "additionalProperties": whole, "description": "Vector clock."},
             "after": {"type": "integer", "minimum": -1},
             "ts": {"type": "string", "description": "ISO-8601; for readers only."},
@@ -185,7 +189,8 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"# What an implementation of {found['model']} logs{variant}"
     yield ""
     yield f"For the parameters {parameters or 'of the model'}. One JSON object a line: `trace`, `process`, `seq`, `event`,"
-    yield "and as far as they apply `args`, `state`, `picks`, `clock`, `after`, `refused`."
+    yield "and as far as they apply `args`, `state`, `picks`, `clock`, `after`, `refused`. The first line of a trace"
+    yield "states in `parameters` the sizes of the implementation, as far as they are other ones."
     yield ""
     yield found["moment"]
     yield ""

@@ -81,7 +81,8 @@ class Drive:
             found.append("nothing was observed: no value of the state, and no refusal")
         if self.first_undecided is not None:
             count = sum(n for end, n in self.ends.items() if end in ("undecided", "hang"))
-            found.append(f"{number_of(count, 'script')} undecided: {self.first_undecided.message}")
+            message = self.first_undecided.message
+            found.append(f"{number_of(count, 'script')} undecided: {'; '.join(map(str.strip, message.splitlines()))}")
         if accepted and self.left:
             names = ", ".join(self.left)
             found.append(f"never happened: {names}; --without {self.left[0]} leaves it out")

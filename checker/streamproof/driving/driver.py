@@ -483,7 +483,7 @@ class Running:
         event = told[0] if told else None
         values, observed, text = 0, frozenset[str](), ""
         if event is not None:
-            values, observed = leaves(event.state) if event.state else 0, frozenset(event.state or ())
+            values, observed = leaves(event.state) if event.state else 0, compared(event)
             text = "" if event.refused or event.event not in self.driver.actions else called(event)
         turn = Turn(asked, answer, event, after, self.exchanges[-1], then, text, values, observed)
         self.driver.remember(known, turn)
@@ -582,7 +582,7 @@ class Running:
         for event in events:
             if event.state:
                 coverage.values += leaves(event.state)
-                coverage.observed |= event.state.keys()
+                coverage.observed |= compared(event)
             if event.refused:
                 coverage.refusals += 1
             elif event.event in self.driver.actions:
@@ -622,6 +622,11 @@ class Running:
 def called(event: Event) -> str:
     """An event with its arguments."""
     return f"{event.event}({', '.join(f'{name}={value}' for name, value in event.args.items())})"
+
+
+def compared(event: Event) -> frozenset[str]:
+    """The variables of which an event has a value."""
+    return frozenset(name for name, value in (event.state or {}).items() if leaves(value))
 
 
 def headline(system: System, rejection: Rejection, expected: Sequence[State]) -> str:

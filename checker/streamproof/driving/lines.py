@@ -71,7 +71,8 @@ def coverage_lines(found: Drive) -> Iterator[Line]:
 
 def difference_lines(system: System, ran: Ran) -> Iterator[Line]:
     """A difference, with the calls that lead to it."""
-    yield line(StyledText(f"{_TITLES[ran.ended]}: {ran.message.splitlines()[0]}", "failed"))
+    first = ran.message.splitlines()[0]
+    yield line(StyledText(f"{_TITLES[ran.ended]}: {first.removeprefix(f'{_TITLES[ran.ended]}: ')}", "failed"))
     for more in ran.message.splitlines()[1:]:
         yield line(more.strip(), indent=2)
     rows = [("", "call", "implementation", "model")]

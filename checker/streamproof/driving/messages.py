@@ -12,6 +12,9 @@ from streamproof.base.records import dataclass
 from streamproof.conformance.event_table import json_value
 
 Kind: TypeAlias = Literal["ready", "accepted", "refused", "unsupported", "observed", "error"]
+DEEPEST = 100
+"""Largest depth of a value."""
+FORM = "docs/how-to-drive.md describes the messages; values after an answer are in `state`, by variable"
 LONGEST_SHOWN = 200
 """Largest number of characters shown of a message that is not understood."""
 
@@ -50,12 +53,14 @@ def _object(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(name, str) for name in value) and not _has_fraction(value)
 
 
-def _has_fraction(value: object) -> bool:
+def _has_fraction(value: object, depth: int = 0) -> bool:
+    """Raises `RecursionError` for a value that is nested more deeply than any sort."""
     kind = type(value)
-    if kind is dict:
-        return any(map(_has_fraction, cast("dict[str, object]", value).values()))
-    if kind is list:
-        return any(map(_has_fraction, cast("list[object]", value)))
+    if kind is dict or kind is list:
+        if depth > DEEPEST:
+            raise RecursionError
+        parts = cast("dict[str, object]", value).values() if kind is dict else cast("list[object]", value)
+        return any(_has_fraction(part, depth + 1) for part in parts)
     return kind is float
 
 
@@ -104,10 +109,10 @@ def understood(data: Any, text: str | bytes = "") -> tuple[int | None, Message]:
     """The message in JSON data, with the number of the call that it answers. Raises `AdapterFailure`."""
 
     def wrong(why: str) -> AdapterFailure:
-        return garbage(text or json.dumps(data, default=str), why)
+        return garbage(text or json.dumps(data, default=str), why, FORM)
 
     if not isinstance(data, dict):
-        raise wrong("is no JSON object")
+        raise garbage(text or json.dumps(data, default=str), "is no JSON object")
     fields = dict(data)
     number = fields.pop("id", None)
     if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
@@ -125,17 +130,23 @@ def understood(data: Any, text: str | bytes = "") -> tuple[int | None, Message]:
     own = {"refused": "accepted", "observed": "state"}.get(kind, kind)
     for name, value in fields.items():
         if name != own and name not in _FIELDS[kind]:
-            raise wrong(f"has the unknown field {name!r}")
+            raise wrong(f"has the field {name!r}, which a message of this kind ({kind}) does not have")
         test, form = _TESTS[name] if (kind, name) != ("ready", "unsupported") else (_names, "a list of names")
-        if not test(value):
+        try:
+            fits = test(value)
+        except RecursionError:
+            raise wrong(f"has in {name!r} a value that is nested too deeply") from None
+        if not fits:
             raise wrong(f"has in {name!r} something else than {form}")
     return number, Message(kind, fields)
 
 
-def garbage(text: str | bytes, why: str) -> AdapterFailure:
+PLAIN = "write messages only to standard output, one JSON object a line; print everything else to standard error"
+
+
+def garbage(text: str | bytes, why: str, remedy: str = PLAIN) -> AdapterFailure:
     """The failure of an adapter that wrote something else than a message."""
     shown = text.decode(errors="replace") if isinstance(text, bytes) else text
     shown = shown.strip()
     cut = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]} ..."
-    remedy = "write messages only to standard output, one JSON object a line; print everything else to standard error"
     return AdapterFailure("garbage", f"a line of the adapter {why}: {cut}", remedy)

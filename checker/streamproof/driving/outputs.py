@@ -10,14 +10,16 @@ from typing import Any
 
 from streamproof.base.errors import StreamproofError
 from streamproof.base.files import DRIVE_LOG, GENERATOR, JUNIT, PYTEST, write
-from streamproof.base.records import dataclass
+from streamproof.base.records import dataclass, replace
 from streamproof.base.text import visible_json
 from streamproof.conformance.binding import Observation
+from streamproof.conformance.event import Event
 from streamproof.conformance.events import write_ndjson
 from streamproof.conformance.tracker import Tracker
 from streamproof.driving.drive import Drive
 from streamproof.driving.driver import Ran
 from streamproof.driving.following import DriveRules, Following
+from streamproof.driving.script import sizes
 from streamproof.exchange.itf.writing import write_itf
 from streamproof.report.ci_formats import TestCase, junit
 from streamproof.selection import Selection
@@ -48,9 +50,18 @@ class DriveFiles:
                 write(self.pytest, pytest_text(found, ran, model, selection), PYTEST)
         last = ran or found.last
         if self.log is not None and last is not None and last.events:
-            write_ndjson(last.events, self.log, DRIVE_LOG)
+            write_ndjson(_stating(found, last), self.log, DRIVE_LOG)
         if self.junit is not None:
             write(self.junit, junit("streamproof drive", [*_cases(found, selection.name)]), JUNIT)
+
+
+def _stating(found: Drive, ran: Ran) -> Iterator[Event]:
+    """What happened, with the parameters that the implementation had; without the bounds of an instance that it left."""
+    spec = found.subject.spec
+    bounds = spec.model.instance_bounds if spec is not None and ran.ended == "beyond bounds" else ()
+    first, *others = ran.events
+    yield replace(first, parameters=sizes(found.subject.system, bounds))
+    yield from others
 
 
 def _cases(found: Drive, name: str) -> Iterator[TestCase]:

@@ -6,7 +6,8 @@ known; a `refused` event is one that must not happen. So a suite is a log, and w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,9 @@ class Asked:
         return cls(instance.action, _json(instance.args), {} if refused else _json(instance.picks), refused)
 
     def call(self) -> dict[str, Any]:
-        """The message."""
-        found: dict[str, Any] = {"call": "do", "action": self.action, "args": self.args}
-        return {**found, "picks": self.picks} if self.picks else found
+        """The message, of which nothing is shared: an adapter of this process may change it."""
+        found: dict[str, Any] = {"call": "do", "action": self.action, "args": _copied(self.args)}
+        return {**found, "picks": _copied(self.picks)} if self.picks else found
 
     def __str__(self) -> str:
         return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args.items())})"
@@ -53,6 +54,10 @@ class CallScript:
 
     name: str
     calls: tuple[Asked, ...]
+
+
+def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: deepcopy(v) if type(v) is list or type(v) is dict else v for n, v in values.items()}
 
 
 def _json(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -77,6 +82,11 @@ def read_scripts(path: Path, system: System) -> list[CallScript]:
     return [CallScript(name, tuple(calls)) for name, calls in found.items()]
 
 
+def sizes(system: System, without: Collection[str] = ()) -> dict[str, Any]:
+    """The parameters of a system, as a log states them."""
+    return {name: parameter_json(value) for name, value in system.parameters.items() if name not in without}
+
+
 def events_of(system: System, name: str, trace: Trace, refused: Mapping[int, Sequence[Instance]]) -> Iterator[Event]:
     """The events of a behaviour: initial values, each step with the state after it. `refused` has, by number of a state, the
     instances that are not possible there."""
@@ -89,6 +99,8 @@ def events_of(system: System, name: str, trace: Trace, refused: Mapping[int, Seq
         more: dict[str, Any] = {"refused": True} if no else {}
         if picks:
             more["picks"] = _json(picks)
+        if number == 1:
+            more["parameters"] = sizes(system)
         return Event(name, "model", number - 1, action, _json(args), state=shown, **more)
 
     if OBSERVE not in {action.name for action in system.actions}:

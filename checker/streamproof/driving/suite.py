@@ -22,7 +22,7 @@ from streamproof.conformance.event_log import EventLog
 from streamproof.driving.covering import Covering
 from streamproof.driving.driver import Subject
 from streamproof.driving.following import DriveRules, Following, UndecidedStep
-from streamproof.driving.script import Asked, CallScript, events_of, group_of
+from streamproof.driving.script import Asked, CallScript, events_of, group_of, sizes
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.simulation import simulate
 from streamproof.system.interpreter import Interpreter
@@ -317,7 +317,7 @@ def _wrong(system: System, script: SuiteScript) -> Iterator[BadLog]:
 
 
 def _refuted(subject: Subject) -> tuple[list[BadLog], list[str]]:
-    """The counterexamples of variants as wrong logs, up to the first event that the model does not have."""
+    """The counterexamples of variants as wrong logs, up to the first event that the model with their sizes does not have."""
     found: list[BadLog] = []
     harmless: list[str] = []
     if subject.spec is None or subject.variant is not None:
@@ -328,7 +328,7 @@ def _refuted(subject: Subject) -> tuple[list[BadLog], list[str]]:
             options = SearchOptions(max_states=VARIANT_STATES, max_violations=1)
             traces = [f.trace for f in explore(system, options).findings if f.verdict is Verdict.VIOLATED and f.trace]
             for trace in traces[:1]:
-                bad = _first_wrong(subject.system, system, f"variant-{variant}", trace)
+                bad = _first_wrong(_with_sizes_of(system, subject), system, f"variant-{variant}", trace)
                 if bad is None:
                     harmless.append(variant)
                 else:
@@ -336,12 +336,21 @@ def _refuted(subject: Subject) -> tuple[list[BadLog], list[str]]:
     return found, harmless
 
 
+def _with_sizes_of(variant: System, subject: Subject) -> System:
+    """The model with the parameters of a variant, which may have others by default. Raises `StreamproofError`."""
+    system = subject.system
+    given = {name: variant.parameters[name] for name in system.parameters if name in variant.parameters}
+    if subject.spec is None or given == {name: system.parameters[name] for name in given}:
+        return system
+    return subject.spec.system(None, **given).unconstrained
+
+
 def _first_wrong(system: System, variant: System, name: str, trace: Trace) -> BadLog | None:
     common = {v.name for v in system.variables if v in variant.variables}
-    following, events = Following(DriveRules(EventLog(system)), name), []
+    following, events = Following(DriveRules(EventLog(system)), name), list[Event]()
     for event in events_of(variant, name, replace(trace, loop=None, steps=trace.steps[: len(trace.states) - 1]), {}):
         state = {name: value for name, value in (event.state or {}).items() if name in common}
-        event = replace(event, state=state, picks=None)
+        event = replace(event, state=state, picks=None, parameters=None if events else sizes(system))
         events.append(event)
         try:
             rejection = following.take([(event, {})])
