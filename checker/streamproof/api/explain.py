@@ -12,23 +12,28 @@ from streamproof.api.origin import origin_of
 from streamproof.api.replay import claim_of, confirmed, model_of, with_recorded
 from streamproof.api.subject import NO_PARAMETERS
 from streamproof.base.errors import UsageError
+from streamproof.base.options import SearchOptions, Tuning
 from streamproof.base.text import text as plain
+from streamproof.engines.registry import CHECKS
 from streamproof.exchange.drawings.mermaid import mermaid_text
 from streamproof.exchange.drawings.sequence import sequence_svg
 from streamproof.exchange.itf.reading import load, read_meta
 from streamproof.exchange.itf.writing import itf_text
 from streamproof.report.behaviour import behaviour_page
 from streamproof.selection import Selection, selected
-from streamproof.system.model import Property, System
+from streamproof.system.model import Kind, Property, System
 from streamproof.system.verdict import Trace
 from streamproof.traces.explain import needs
 from streamproof.traces.render import About, counterexample
-from streamproof.traces.tidy import fewer_switches, sentences
+from streamproof.traces.replay import confirm_finding
+from streamproof.traces.tidy import fewer_switches, sentences, shorter_cycle
 
 FORMS = ("text", "markdown", "mermaid", "svg", "html", "pytest", "itf")
 """The forms of an explanation."""
 WIDTH = 100
 """Width of the text in columns."""
+STATES, SECONDS, WORK = 200_000, 20.0, 2_000_000
+"""Limits of the search for a shortest fair cycle: states, time, and edges that are followed."""
 
 
 def explain(
@@ -57,8 +62,8 @@ def explain(
 
 
 def explanation(selection: Selection, system: System, prop: Property | None, trace: Trace, form: str) -> str:
-    """A replayed trace in a form, its steps in an order with few changes of the process."""
-    shown = fewer_switches(system, prop, trace)
+    """A replayed trace in a form: a fair cycle of few steps, and steps in an order with few changes of the process."""
+    shown = fewer_switches(system, prop, shorter_lasso(system, prop, trace))
     match form:
         case "markdown":
             title = f"### {prop.name}: {system.name}\n\n" if prop else f"### {system.name}\n\n"
@@ -76,6 +81,25 @@ def explanation(selection: Selection, system: System, prop: Property | None, tra
             return itf_text(system, shown, prop, origin_of(selection.target.text))
         case _:
             return _told(system, prop, shown)
+
+
+def shorter_lasso(system: System, prop: Property | None, trace: Trace) -> Trace:
+    """A lasso that violates a temporal property with a cycle of few steps: no longer than that of the trace, and than the
+    shortest one in the product with the automaton of the formula, within the limits of a search."""
+    if prop is None or prop.kind is not Kind.TEMPORAL or trace.loop is None or trace.stutters:
+        return trace
+    options = SearchOptions((prop.name,), max_states=STATES, time_limit=SECONDS, tuning=Tuning(cycle_work=WORK))
+    found = CHECKS["explicit"].run(system, options).finding(prop.name)
+    if found.trace is None or found.trace.loop is None:
+        return trace
+    confirm_finding(system, found, "explicit")
+    best = min(trace, found.trace, key=_cycle)
+    return best if best.stutters else shorter_cycle(system, prop, best)
+
+
+def _cycle(trace: Trace) -> int:
+    """The number of steps of the cycle of a lasso; 0 if it stutters."""
+    return 0 if trace.stutters else len(trace) - (trace.loop or 0)
 
 
 def _heading(text: str) -> str:

@@ -12,6 +12,7 @@ which a constraint is enabled that no edge of the SCC takes. These states are re
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -174,6 +175,12 @@ def find_lasso(
             node = _nearest(reachable, product, rest)[1]
             state = int(product.state[node])
             return Lasso(tuple(without_stutter(reachable.stem(int(product.reader[node]), state))), (state,))
+    shortest = shortest_cycle(fair, scc, labels, found, fair.graph.tuning.cycle_work)
+    if shortest is not None:
+        stems = [reachable.stem(reader, state) for reader, state in shortest]
+        entry = min(range(len(stems)), key=lambda k: len(without_stutter(stems[k])))
+        states = without_stutter([state for _, state in (*shortest[entry:], *shortest[: entry + 1])])
+        return Lasso(tuple(without_stutter(stems[entry])), tuple(states[:-1]))
     _, node, at = min((*_nearest(reachable, some, of >= 0), at) for at, (some, of) in enumerate(found))
     product, component = found[at]
     members = component == component[node]
@@ -183,6 +190,114 @@ def find_lasso(
     cycle = _Cycle(fair, inner, acceptance(scc, labels, inner), node).run()
     states = without_stutter([int(inner.state[k]) for k in cycle])
     return Lasso(tuple(stem), tuple(states[:-1]) if len(states) > 1 else tuple(states))
+
+
+def shortest_cycle(
+    fair: FairGraph, scc: Scc, labels: Labels, found: Sequence[tuple[Product, Numbers]], work: int
+) -> list[tuple[int, int]] | None:
+    """A closed walk of fewest steps that is fair and accepted, in one of the fair components, as states of the automaton and
+    of the graph; None if more than `work` edges would have to be followed.
+
+    A search of breadth first over pairs of a node and the obligations that are met on the way there.
+    """
+    best: list[tuple[int, int]] | None = None
+    length = np.inf
+    for product, component in found:
+        for one in np.unique(component[component >= 0]) if work else ():
+            inner = product.only(component == one)
+            walks = _Obligations(fair, inner, acceptance(scc, labels, inner))
+            for start in range(inner.nodes):
+                walk, work = walks.closed(start, length, work)
+                if work < 0:
+                    return None
+                if walk is not None:
+                    best = [(int(inner.reader[k]), int(inner.state[k])) for k in walk]
+                    length = len(without_stutter([state for _, state in (*best, best[0])])) - 1
+    return best
+
+
+class _Obligations:
+    """The obligations of a fair and accepted cycle in a component as bits, of nodes and of edges."""
+
+    def __init__(self, fair: FairGraph, inner: Product, met: Sequence[Mask]) -> None:
+        self.inner = inner
+        self.nodes = [0] * inner.nodes
+        """The bits that a visit of a node sets."""
+        self.needed = 0
+        self.pairs: list[tuple[int, int]] = []
+        """For strong fairness: the bit that says that it is due, and the one that says that it is met."""
+        taking: dict[int, int] = {}
+        bit = 1
+
+        def visits(mask: Mask, bit: int) -> None:
+            for node in np.flatnonzero(mask):
+                self.nodes[node] |= bit
+
+        for mask in met:
+            visits(mask, bit)
+            self.needed, bit = self.needed | bit, bit << 1
+        for constraint in range(len(fair.constraints)):
+            enabled = fair.enabled(constraint)[inner.state]
+            if not enabled.any():
+                continue
+            taking[constraint] = bit
+            if fair.is_weak(constraint):
+                visits(~enabled, bit)
+                self.needed, bit = self.needed | bit, bit << 1
+            else:
+                visits(enabled, bit << 1)
+                self.pairs.append((bit << 1, bit))
+                bit <<= 2
+        self.edges: list[list[tuple[int, int, int]]] = []
+        """For each node, the nodes that follow, each with the number of steps, 0 or 1, and the bits of the edge."""
+        for node in range(inner.nodes):
+            here = int(inner.state[node])
+            first, last = fair.offsets[here], fair.offsets[here + 1]
+            parallel: dict[int, int] = {}
+            for target, taken in zip(fair.targets[first:last], fair.taken[first:last], strict=True):
+                parallel[int(target)] = parallel.get(int(target), 0) | taking.get(int(taken), 0)
+            following = dict.fromkeys(map(int, inner.targets[inner.offsets[node] : inner.offsets[node + 1]]))
+            self.edges.append(
+                [
+                    (at, int(there != here), parallel.get(there, 0) if there != here else 0)
+                    for at in following
+                    for there in (int(inner.state[at]),)
+                ]
+            )
+
+    def is_met(self, bits: int) -> bool:
+        """Whether a closed walk with these bits is fair and accepted."""
+        return bits & self.needed == self.needed and all(bits & done or not bits & due for due, done in self.pairs)
+
+    def closed(self, start: int, limit: float, work: int) -> tuple[list[int] | None, int]:
+        """A closed walk from a node, of fewer than `limit` steps, with as few as possible, through nodes that are not before
+        it; and what is left of the work."""
+        begin = (start, self.nodes[start])
+        before: dict[tuple[int, int], tuple[int, int] | None] = {begin: None}
+        steps = {begin: 0}
+        last: tuple[int, int] | None = None
+        todo = deque([begin])
+        while todo:
+            here = todo.popleft()
+            node, bits = here
+            for after, cost, more in self.edges[node]:
+                work -= 1
+                if work < 0:
+                    return None, work
+                total = steps[here] + cost
+                if after < start or total >= limit:
+                    continue
+                place = (after, bits | more | self.nodes[after])
+                if after == start and total and self.is_met(place[1]):
+                    last, limit = here, total
+                elif total < steps.get(place, np.inf):
+                    steps[place], before[place] = total, here
+                    (todo.append if cost else todo.appendleft)(place)
+        walk = list[int]()
+        while last is not None:
+            walk.append(last[0])
+            last = before[last]
+        return walk[::-1] or None, work
 
 
 def _nearest(reachable: ReachableProduct, product: Product, among: Mask) -> tuple[int, int]:
