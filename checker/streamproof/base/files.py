@@ -39,6 +39,8 @@ class Form:
 
 
 _NONE = Form("a file of this name", rb"(?!)")
+NEW = Form("a new file", rb"(?!)")
+"""The form of files that are written once and never replaced."""
 
 
 def answer_form(schema: str) -> Form:

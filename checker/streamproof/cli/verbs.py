@@ -299,6 +299,7 @@ rejected, 162 engines disagree, 163 behaviours differ, 164 verdicts differ
 """
 
 VERBS = {
+    "init": "Write a first model, its test and a CI file.",
     "models": "List the bundled models, or describe one.",
     "check": "Decide every property of a model.",
     "compare": "Compare designs, and judge claims about them.",
