@@ -44,8 +44,24 @@ from streamproof.conformance import (
     judging,
     write_ndjson,
 )
+from streamproof.conformance.recorded_values import agrees, expect_value, sort_schema, value_json
 from streamproof.system import Interpreter, StreamproofError, System
-from streamproof.system.sorts import ArraySort, OptionSort, QueueSort, RecordSort, SetSort, Sort, UnionSort, values
+from streamproof.system.sorts import (
+    ArraySort,
+    BoolSort,
+    EnumSort,
+    OptionSort,
+    QueueSort,
+    RangeSort,
+    RecordSort,
+    SetSort,
+    Sort,
+    UnionSort,
+    bag_sort,
+    values,
+)
+
+jsonschema = pytest.importorskip("jsonschema")
 
 MOST_EVENTS = 6
 
@@ -253,6 +269,27 @@ def log(*events: tuple[str, str, dict[str, Any]], **more: Any) -> list[Event]:
         found.append(Event("t", process, seqs[process], name, args, **more))
         seqs[process] += 1
     return found
+
+
+SORTS = [
+    bag_sort(RecordSort((("flag", BoolSort()), ("n", RangeSort(0, 1)))), 2),
+    ArraySort(RangeSort(0, 1), OptionSort(EnumSort(("A", "B")))),
+    QueueSort(SetSort(RangeSort(0, 2)), 2),
+    UnionSort(
+        (("Ack", RecordSort((("id", RangeSort(0, 1)),))), ("Nack", RecordSort((("why", bag_sort(BoolSort(), 1)),))))
+    ),
+]
+
+
+@pytest.mark.parametrize("sort", SORTS, ids=str)
+def test_written_values_are_read_as_what_they_were(sort: Sort) -> None:
+    """Every value of a sort, as a suite writes it, agrees with this value and no other, and fits the contract."""
+    every, schema = [*values(sort)], jsonschema.Draft202012Validator(sort_schema(sort))
+    for value in every:
+        written = json.loads(json.dumps(value_json(sort, value)))
+        expect_value(sort, written, "x", None)
+        schema.validate(written)
+        assert [other for other in every if agrees(sort, other, written)] == [value]
 
 
 def test_an_event_may_make_another_impossible(tmp_path: Path) -> None:

@@ -62,7 +62,14 @@ def test_what_the_schema_rejects_the_reader_rejects(data: Any) -> None:
         messages.understood(data)
 
 
-@pytest.mark.parametrize("model", [LEASE, "task_attempt", pytest.param("checkpoints", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LEASE,
+        "task_attempt",
+        *(pytest.param(m, marks=pytest.mark.long) for m in ("checkpoints", "reference.three_way_handshake")),
+    ],
+)
 def test_a_contract_is_valid_for_the_logs_of_the_model(model: str) -> None:
     """Every line of a suite is an instance of the contract's schema; a changed one is none."""
     from streamproof.conformance.event_table import record

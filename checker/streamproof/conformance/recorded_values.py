@@ -173,10 +173,10 @@ def value_json(sort: Sort, value: Value) -> Any:
     match sort:
         case OptionSort(element):
             return None if value is None else value_json(element, value)
+        case BagSort(item=item):  # which is an ArraySort
+            return [value_json(item, own) for own in bag_items(sort, value)]
         case ArraySort(index, element):
             return {str(key): value_json(element, own) for key, own in zip(values(index), value, strict=True)}
-        case BagSort(item=item):
-            return [value_json(item, own) for own in bag_items(sort, value)]
         case QueueSort(element):
             return [value_json(element, own) for own in value]
         case SetSort(element):
