@@ -26,6 +26,8 @@ from streamproof.model_registry import find
 
 HERE = Path(__file__).resolve().parent
 SIZES = ("small", "default")
+LIMIT = 60.0
+"""Usual number of seconds for each model or variant."""
 PAGE = HERE.parent / "docs" / "proofs.md"
 FOR_EVERY_SIZE = (
     ("baton_any_loop", None, "operators,channels,work,rounds"),
@@ -190,7 +192,7 @@ def page(found: list[Row], timeout: float) -> str:
 def main() -> None:
     """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for each model or variant")
+    parser.add_argument("--timeout", type=float, default=LIMIT, help="seconds for each model or variant")
     parser.add_argument("--only", metavar="MODEL")
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--write", action="store_true")
@@ -213,7 +215,7 @@ def main() -> None:
         if options.write and options.missing:
             written([*kept, *found], options.timeout)
     if options.write:
-        written([*kept, *found], options.timeout)
+        written([*kept, *found], LIMIT if options.only else options.timeout)
 
 
 def written(found: list[Row], timeout: float) -> None:

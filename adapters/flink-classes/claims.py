@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,7 +157,7 @@ class Found:
 class EvenWalking(Walking):
     """Each possible call is as likely as the others, so that failures are not all spent at the beginning."""
 
-    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Counter[str]) -> int:
+    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Mapping[str, int]) -> int:
         return self.random.randrange(len(possible))
 
 
@@ -177,7 +176,7 @@ class LongWalking(EvenWalking):
             self._choices[state] = [numbers[k] for k in kept], [names[k] for k in kept]
         return self._choices[state]
 
-    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Counter[str]) -> int:
+    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Mapping[str, int]) -> int:
         weights = [self.weights.get(name, 1) for name in names]
         return self.random.choices(range(len(possible)), weights)[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamproof.base.errors import EvaluationError
@@ -40,8 +40,8 @@ class Walking:
         self._declared: object = None
         """What the adapter declared when choices and refusals were found."""
         self._asks: dict[tuple[int, bool], Asked] = {}
-        self._asked: Counter[int] = Counter()
-        self._after: dict[str, Counter[str]] = {}
+        self._asked = [0] * len(self._instances)
+        self._after: dict[str, dict[str, int]] = {}
         self._wrongly: Counter[str] = Counter()
 
     def __call__(self, following: Following, calls: Sequence[Asked]) -> Asked | None:
@@ -60,18 +60,18 @@ class Walking:
         if state is None or following.log.hidden:
             states, _ = self._states(following)
             state = states[int(drawn * len(states))]
-        possible, names = self._possible(following, state)
+        possible, names = self._choices.get(state) or self._possible(following, state)
         if not possible:
             return None
         before = calls[-1].action if calls else ""
         after = self._after.get(before)
         if after is None:
-            after = self._after[before] = Counter()
+            after = self._after[before] = dict.fromkeys((i.action for i in self._instances), 0)
         at = self._drawn(possible, names, after)
         chosen = possible[at]
         self._asked[chosen] += 1
         after[names[at]] += 1
-        return self._asking(chosen)
+        return self._asks.get((chosen, False)) or self._asking(chosen)
 
     def _asking(self, at: int, *, refused: bool = False) -> Asked:
         """The call of an instance, which is one object for all walks."""
@@ -104,12 +104,10 @@ class Walking:
             self._enabled[state] = frozenset(found), frozenset(errors)
         return self._enabled[state]
 
-    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Counter[str]) -> int:
+    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Mapping[str, int]) -> int:
         """The place of one of the instances; rare ones are more probable."""
         asked = self._asked
-        weights = [
-            1.0 / ((1 + asked[number]) * (1 + after[name])) for number, name in zip(possible, names, strict=True)
-        ]
+        weights = [1.0 / ((1 + asked[number]) * (1 + after[names[at]])) for at, number in enumerate(possible)]
         rest = self.random.random() * sum(weights)
         for at, weight in enumerate(weights):
             rest -= weight

@@ -192,6 +192,10 @@ class Driver:
         self._rules: dict[frozenset[str], DriveRules] = {}
         self._empty = 0
         """Number of observations before the first one with a value."""
+        self.is_observing = True
+        """Whether the state is observed after each call, not only at the end of scripts: unless there never is any."""
+        self.has_observed = False
+        """Whether an observation has had a value."""
         self._larger: list[System] | None = None
         self._answered = False
         """Whether the adapter has answered any call."""
@@ -244,22 +248,11 @@ class Driver:
         self.coverage.scripts += 1
         return made.ran()
 
-    @property
-    def is_observing(self) -> bool:
-        """Whether the state is observed after each call, not only at the end of scripts: unless there never is any."""
-        return self._empty < PATIENCE
-
-    @property
-    def has_observed(self) -> bool:
-        """Whether an observation has had a value."""
-        return self._empty < 0
-
     def observed(self, something: bool) -> None:
         """Counts observations until there is one with a value."""
-        if something:
-            self._empty = -1
-        elif self._empty >= 0:
-            self._empty += 1
+        self.has_observed = self.has_observed or something
+        self._empty += not self.has_observed
+        self.is_observing = self.has_observed or self._empty < PATIENCE
 
     def forget(self) -> None:
         """Forgets all turns."""
@@ -454,6 +447,8 @@ class Running:
     def _catch_up(self) -> None:
         """Adds what is known of the last turns to the exchanges, events and counts."""
         turns, self._turns = self._turns, []
+        if not turns:
+            return
         self.exchanges += [turn.exchange for turn in turns]
         self.following.repeat([turn.event for turn in turns if turn.event is not None])
         coverage = self.driver.coverage

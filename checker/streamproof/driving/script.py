@@ -33,16 +33,21 @@ class Asked:
     picks: Mapping[str, Any] = field(default_factory=dict)
     refused: bool = False
     """Whether the model does not permit it where the script was made."""
+    nested: bool = field(default=True, compare=False, repr=False)
+    """Whether a value may have parts."""
 
     @classmethod
     def of(cls, instance: Instance, *, refused: bool = False) -> Asked:
         """The call of an instance."""
-        return cls(instance.action, _json(instance.args), {} if refused else _json(instance.picks), refused)
+        args, picks = _json(instance.args), {} if refused else _json(instance.picks)
+        nested = any(type(value) in (list, dict) for value in (*args.values(), *picks.values()))
+        return cls(instance.action, args, picks, refused, nested)
 
     def call(self) -> dict[str, Any]:
         """The message, of which nothing is shared: an adapter of this process may change it."""
-        found: dict[str, Any] = {"call": "do", "action": self.action, "args": _copied(self.args)}
-        return {**found, "picks": _copied(self.picks)} if self.picks else found
+        copied = deepcopy if self.nested else dict
+        found: dict[str, Any] = {"call": "do", "action": self.action, "args": copied(self.args)}
+        return {**found, "picks": copied(self.picks)} if self.picks else found
 
     def __str__(self) -> str:
         return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args.items())})"
@@ -54,10 +59,6 @@ class CallScript:
 
     name: str
     calls: tuple[Asked, ...]
-
-
-def _copied(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: deepcopy(v) if type(v) is list or type(v) is dict else v for n, v in values.items()}
 
 
 def _json(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
