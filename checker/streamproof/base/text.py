@@ -213,6 +213,16 @@ def _spans(indent: int, chars: list[_Char]) -> tuple[StyledText, ...]:
     return tuple(spans)
 
 
+def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for a notebook; all text is escaped."""
+    from html import escape  # for notebooks only
+
+    def row(cells: Iterable[object], kind: str) -> str:
+        return "<tr>" + "".join(f"<{kind}>{escape(visible(str(cell)))}</{kind}>" for cell in cells) + "</tr>"
+
+    return f"<table><thead>{row(head, 'th')}</thead><tbody>{''.join(row(r, 'td') for r in rows)}</tbody></table>"
+
+
 def parameters_text(parameters: Mapping[str, Any]) -> str:
     """``a=1, b=2`` in the order given."""
     return ", ".join(f"{name}={value}" for name, value in parameters.items())

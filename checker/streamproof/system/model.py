@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from streamproof.base.errors import Loc
 from streamproof.base.records import dataclass, replace
-from streamproof.base.text import parameters_text
+from streamproof.base.text import html_table, parameters_text
 from streamproof.system.build import TRUE, or_
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, rewritten
@@ -294,6 +294,15 @@ class System:
         """Name, variant and parameters: ``cyclic no-priority (depth=1)``."""
         title = " ".join(filter(None, (self.name, self.variant)))
         return f"{title} ({parameters_text(self.parameters)})" if self.parameters else title
+
+    def _repr_html_(self) -> str:
+        """Variables, actions and properties, for a notebook."""
+        rows: list[tuple[str, str, object]] = [("variable", v.name, v.sort) for v in self.variables]
+        rows += [
+            ("action", a.name, f"{len(a.instances):,} instances, fairness {a.fairness.value}") for a in self.actions
+        ]
+        rows += [("property", p.name, p.kind.value) for p in self.properties]
+        return html_table((self.heading, "", ""), rows)
 
     @cached_property
     def index(self) -> Mapping[str, int]:

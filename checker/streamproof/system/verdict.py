@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from streamproof.base.errors import EvaluationError, Loc
 from streamproof.base.records import dataclass, replace
+from streamproof.base.text import html_table
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Fairness, Instance, Kind, State
 
@@ -95,6 +96,14 @@ class Trace:
     def stutters(self) -> bool:
         """Whether the behaviour stays in its last state although a step may be enabled."""
         return self.loop is not None and self.loop == len(self.steps) == len(self.states) - 1
+
+    def _repr_html_(self) -> str:
+        """The steps, for a notebook."""
+        rows = [(0, "initial state", ""), *((k, s.label, "") for k, s in enumerate(self.steps, start=1))]
+        if self.loop is not None:
+            note = "then stuttering" if self.stutters else f"back to state {self.loop}"
+            rows[-1] = (*rows[-1][:2], note)
+        return html_table(("", "step", ""), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +250,11 @@ class Coverage:
     complete: bool = True
     """Whether all reachable states were expanded; a search that ended early, or a reduction, may have left some out."""
 
+    def _repr_html_(self) -> str:
+        """The actions with the states that they led to, for a notebook."""
+        rows = [(a, f"{n:,}", f"{self.distinct.get(a, 0):,}") for a, n in self.generated.items()]
+        return html_table(("action", "led to states", "new ones"), rows)
+
     @property
     def never(self) -> tuple[str, ...]:
         """Actions that are enabled in no reachable state; empty if not all states were explored."""
@@ -324,6 +338,27 @@ class CheckResult:
         if not found and self.counts is not None and self.stopped is not None:
             found = [Verdict.INCONCLUSIVE]
         return overall([*found, *([] if self.mistake is None else [Verdict.ERROR])])
+
+    def _repr_html_(self) -> str:
+        """The findings and counts, for a notebook."""
+        rows = [(f.property, f.kind.value, f.text(), f.because.partition("\n")[0]) for f in self.findings]
+        rows += [
+            (f"{f.property} ({name})", f.kind.value, f.text(), "")
+            for name, r in self.beside.items()
+            for f in r.findings
+        ]
+        if self.mistake is not None:
+            rows.append(("", "evaluation error", "error", self.mistake.error.short_text))
+        counts = "" if self.counts is None else f"{self.counts.distinct:,} states, depth {self.counts.depth:,}"
+        rows.append(
+            (
+                "overall",
+                "",
+                self.verdict.value,
+                "; ".join(filter(None, (counts, self.stopped and f"stopped: {self.stopped}"))),
+            )
+        )
+        return html_table(("property", "kind", "verdict", ""), rows)
 
     def finding(self, name: str) -> Finding:
         """The finding for the property called `name`; raises `KeyError`."""
