@@ -42,14 +42,17 @@ class StateReader:
     def __call__(self, name: str, key: Any = None) -> Any:
         """The value; raises `KeyError` for an unknown name or key."""
         at = self._system.index[name]
-        value = self._state[at]
         if key is None:
-            return value
+            return self._state[at]
+        if type(key) is str:
+            where = self._system.named_places[at].get(key)
+            if where is not None:
+                return self._state[at][where]
         sort = self._system.variables[at].sort
         where = position(sort.index, index_value(sort.index, key)) if isinstance(sort, ArraySort) else None
         if where is None:
             raise KeyError(f"{name}[{key!r}]")
-        return value[where]
+        return self._state[at][where]
 
     def fields(self, name: str) -> tuple[str, ...]:
         """The fields of the records in a variable. Raises `KeyError` if it does not hold records."""
@@ -117,6 +120,10 @@ class Observation:
     follows: int | None = None
     """Position, in the same stream, of the last observation that must precede this one; None: all earlier ones. A
     thread that changes the state first and logs afterwards may be overtaken in the log by another thread."""
+
+    like: Hashable = None
+    """What of the event decides `alternatives` and the conditions, if not None: observations of one machine with equal values
+    here have the same ones, in other words perhaps. What one of them leads to is then computed once in each state."""
 
     def unmet_before(self, look: StateReader) -> Constraint | None:
         """The first constraint on the state before that is false; None if all are true."""

@@ -129,7 +129,8 @@ class EventLog(Binding):
             return self.bundled(spec, **given)
         return EventLog(spec, self._meaning, hidden=self._hidden, ordered=self._ordered, variant=self._variant, **given)
 
-    def runs(self, path: Path) -> list[Any]:
+    @staticmethod
+    def runs(path: Path) -> list[Any]:
         """The file, or the event logs of a folder. Raises `InputError` if there is none."""
         found = [path] if path.is_file() else sorted(f for f in path.iterdir() if _is_log(f))
         if not found:

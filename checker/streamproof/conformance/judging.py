@@ -27,6 +27,8 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
         nothing = RunVerdict(plan.name, "", model, "inconclusive", plan.nothing, plan.unit, unknown=plan.unknown)
         return [nothing]
 
+    shared: dict[tuple[int, int], SystemMoves] = {}
+
     def verdict(case: Unit) -> RunVerdict:
         machines = _machines(case, model)
         undecided = RunVerdict(
@@ -41,7 +43,7 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
             read=read[case.trace],
             unknown=plan.unknown,
         )
-        return _CaseJudge(case, order, undecided, judged).verdict()
+        return _CaseJudge(case, order, undecided, judged, shared).verdict()
 
     found = [verdict(case) for case in plan.cases]
     if plan.larger is None:
@@ -73,9 +75,15 @@ class _CaseJudge:
     """Follows the behaviours of one case and combines the outcomes into one verdict."""
 
     def __init__(
-        self, case: Unit, order: dict[tuple[str, str, int], int], open_verdict: RunVerdict, judged: list[Event] | None
+        self,
+        case: Unit,
+        order: dict[tuple[str, str, int], int],
+        open_verdict: RunVerdict,
+        judged: list[Event] | None,
+        moves: dict[tuple[int, int], SystemMoves],
     ) -> None:
-        self.case, self.order, self.open, self.judged = case, order, open_verdict, judged
+        """`moves`: those of the machines of the plan, by numbers of system and grounding."""
+        self.case, self.order, self.open, self.judged, self.moves = case, order, open_verdict, judged, moves
 
     def place(self, event: Event) -> int:
         """The position of an event in the run."""
@@ -101,13 +109,12 @@ class _CaseJudge:
         return verdict
 
     def _outcomes(self) -> list[Tracked]:
-        shared: dict[int, SystemMoves] = {}
-
         def outcome(task: Task) -> Tracked:
-            if id(task.system) not in shared:
-                shared[id(task.system)] = SystemMoves(task.system, task.grounding)
+            machine = id(task.system), id(task.grounding)
+            if machine not in self.moves:
+                self.moves[machine] = SystemMoves(task.system, task.grounding)
             follow = OverlapTracker if task.spans else Tracker
-            return follow(task, rank=self.place, steps=shared[id(task.system)]).run()
+            return follow(task, rank=self.place, steps=self.moves[machine]).run()
 
         return [outcome(task) for task in self.case.tasks]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
 from streamproof.base.records import dataclass
+from streamproof.conformance.belief import Beliefs, Taken
 from streamproof.conformance.binding import Grounding, Move, Observation, StateReader
 from streamproof.explicit.single_steps import FAULT, GeneratedSteps
 from streamproof.system import Instance, Interpreter, State, System
@@ -13,6 +14,13 @@ from streamproof.transform.footprint import Footprints
 
 REMEMBERED = 200_000
 """Maximum number of cached moves."""
+PLAIN = False
+"""Whether the interpreter computes each step anew: the reference for everything that is faster."""
+
+
+_Take: TypeAlias = Callable[[Instance, State], State | None]
+_Step: TypeAlias = tuple[str, tuple[Instance, ...], bool]
+"""A move: its action, its instances, and whether it is skipped if none is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,8 @@ class SystemMoves:
         self.system = system
         self.interpreter = Interpreter(system)
         self.footprints = Footprints(system)
+        self.beliefs = Beliefs()
+        self.beliefs.recurring = not PLAIN
         self._grounding = grounding
         self._generated = GeneratedSteps.of(system)
         self._by_action = {a.name: a.instances for a in system.actions}
@@ -37,9 +47,13 @@ class SystemMoves:
         self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
         """By number of the instance, which is stored with its results, so that no other instance gets this number."""
         self._hidden: dict[frozenset[str], HiddenActions] = {}
+        self._ways: dict[Any, tuple[tuple[_Step, ...], ...]] = {}
+        """By meaning of observations (`Observation.like`): the instances of their moves."""
 
     def take(self, instance: Instance, state: State) -> State | None:
         """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
+        if PLAIN:
+            return self.interpreter.take(instance, state)
         step = self._generated.get(self.system, instance)
         if step is not None:
             after: State | None = step(state)
@@ -71,21 +85,24 @@ class SystemMoves:
             )
         return self._matching[key]
 
-    def along(
-        self, way: tuple[Move, ...], state: State, take: Callable[[Instance, State], State | None] | None = None
-    ) -> list[tuple[State, tuple[str, ...]]]:
+    def along(self, way: tuple[Move, ...], state: State, take: _Take | None = None) -> list[tuple[State, Taken]]:
         """Every state reached by a sequence of moves, with the actions taken; `take` is another one than the method."""
-        take = take or self.take
-        found: list[tuple[State, tuple[str, ...]]] = [(state, ())]
-        for move in way:
-            reached: list[tuple[State, tuple[str, ...]]] = []
+        return self._along(self._grounded(way), state, take or self.take)
+
+    def _grounded(self, way: Iterable[Move]) -> Iterator[_Step]:
+        return ((move.action, self.matching(move), move.optional) for move in way)
+
+    def _along(self, way: Iterable[_Step], state: State, take: _Take) -> list[tuple[State, Taken]]:
+        found: list[tuple[State, Taken]] = [(state, ())]
+        for action, instances, optional in way:
+            reached: list[tuple[State, Taken]] = []
             for at, taken in found:
-                ends = [
-                    (after, (*taken, move.action)) for i in self.matching(move) if (after := take(i, at)) is not None
-                ]
-                if not ends and move.optional:
+                ends = [(after, (*taken, action)) for i in instances if (after := take(i, at)) is not None]
+                if not ends and optional:
                     ends = [(at, taken)]
                 reached += ends
+            if not reached:
+                return reached
             found = reached
         return found
 
@@ -106,12 +123,31 @@ class SystemMoves:
             self._hidden[names] = HiddenActions(instances, {})
         return self._hidden[names]
 
-    def explained(self, observation: Observation, state: State) -> Iterator[tuple[State, tuple[str, ...]]]:
+    def explained(self, observation: Observation, state: State) -> list[tuple[State, Taken]]:
         """Every state after an observation made in `state`, with its actions."""
-        if observation.impossible is not None or observation.unmet_before(StateReader(self.system, state)) is not None:
-            return
-        for way in observation.alternatives:
-            for end, taken in self.along(way, state):
+        if observation.impossible is not None:
+            return []
+        before = observation.before or observation.requires_before
+        if before and observation.unmet_before(StateReader(self.system, state)) is not None:
+            return []
+        found: list[tuple[State, Taken]] = []
+        for way in self._ways_of(observation):
+            for end, taken in self._along(way, state, self.take):
                 look = StateReader(self.system, end)
-                if all(d.test(look) for d in observation.constraints):
-                    yield end, taken
+                for condition in observation.constraints:
+                    if not condition.test(look):
+                        break
+                else:
+                    found.append((end, taken))
+        return found
+
+    def _ways_of(self, observation: Observation) -> Iterable[Iterable[_Step]]:
+        like = observation.like
+        if like is None or PLAIN:
+            return map(self._grounded, observation.alternatives)
+        ways = self._ways.get(like)
+        if ways is None:
+            if len(self._ways) >= REMEMBERED:
+                self._ways.clear()
+            ways = self._ways[like] = tuple(tuple(self._grounded(way)) for way in observation.alternatives)
+        return ways

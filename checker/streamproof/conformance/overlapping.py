@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamproof.conformance.belief import START, Path
 from streamproof.conformance.binding import Span, StateReader, Task, first_unmet
 from streamproof.conformance.event import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.run_verdict import Rejection, Tracked
-from streamproof.conformance.tracker import START, Path
 from streamproof.system import Instance, State
 
 LIMIT = 500_000

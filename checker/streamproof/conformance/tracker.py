@@ -15,14 +15,14 @@ line names the state that it changes. An accepted merge is always a behaviour of
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from streamproof.base.records import dataclass
+from streamproof.conformance.belief import START, Belief, BeliefStep, Link, Path, Taken
 from streamproof.conformance.binding import Observation, StateReader, Stream, Task
-from streamproof.conformance.delaying import Delaying, HiddenGroup, TooMany
+from streamproof.conformance.delaying import Delaying, TooMany
 from streamproof.conformance.event import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
 from streamproof.conformance.moves import HiddenActions, SystemMoves
@@ -34,27 +34,7 @@ EAGER = 16
 """Maximum number of states up to which hidden actions are taken at once."""
 EXPLAINED = 1_000
 """Approximate maximum number of states that are counted for an explanation."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Path:
-    """How a state of the belief was reached: the actions taken since the state before."""
-
-    before: Path | None
-    taken: tuple[str, ...]
-
-    def counts(self) -> Counter[str]:
-        """The number of occurrences of each action on the whole path."""
-        total: Counter[str] = Counter()
-        at: Path | None = self
-        while at is not None:
-            total.update(at.taken)
-            at = at.before
-        return total
-
-
-START = Path(None, ())
-Belief: TypeAlias = dict[State, Path]
+Reached: TypeAlias = dict[State, Path]
 """The states that fit the observations, each with the actions that led to it."""
 
 
@@ -67,6 +47,8 @@ class _StreamReader:
         self.silent: frozenset[str] = stream.actions if stream.ends else frozenset()
         self.first = 0
         self.early: set[int] = set()
+        self.last = max((at for at, o in enumerate(stream.observations) if o.follows is not None), default=-1)
+        """The last observation that may come before others."""
 
     @property
     def head(self) -> Observation | None:
@@ -75,10 +57,11 @@ class _StreamReader:
 
     def candidates(self) -> Iterator[tuple[int, Observation]]:
         """The first observation and later ones that may precede it, with their positions."""
-        for at in range(self.first, len(self.observations)):
+        if self.first < len(self.observations):
+            yield self.first, self.observations[self.first]
+        for at in range(self.first + 1, self.last + 1):
             observation = self.observations[at]
-            free = observation.follows is not None and observation.follows < self.first and at not in self.early
-            if at == self.first or free:
+            if observation.follows is not None and observation.follows < self.first and at not in self.early:
                 yield at, observation
 
     def take(self, at: int) -> None:
@@ -100,9 +83,10 @@ class Tracker:
     eager: int = EAGER
     """See `EAGER`; -1 delays all hidden actions, `limit` none."""
     _delaying: Delaying = field(init=False)
-    _groups: dict[State, tuple[HiddenGroup, ...]] = field(init=False, default_factory=dict)
     _steps: SystemMoves = field(init=False)
     _hidden: HiddenActions = field(init=False)
+    _kind: Hashable = field(init=False)
+    """What a belief's steps depend on beside its states."""
     _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,114 +96,156 @@ class Tracker:
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
         readers = [_StreamReader(stream) for stream in self.task.streams]
-        belief = self.begin(readers)
+        paths = [*self.begin(readers).values()]
+        belief = self._kept(self._steps.interpreter.initial_states())
         events: list[Event] = []
-        largest = len(belief)
-        while any(r.head is not None for r in readers):
+        largest = len(belief.states)
+        waiting = [r for r in readers if r.head is not None]
+        while waiting:
             try:
-                belief = self._reduced(belief)
-                largest = max(largest, len(belief))
-                options = ((r, *candidate) for r in readers for candidate in r.candidates())
-                found = next(((*o, after) for o in options if (after := self._accepted(o[2], belief))), None)
+                options = ((r, *candidate) for r in waiting for candidate in r.candidates())
+                found = next(((*o, step) for o in options if (step := self._step(belief, o[2])) is not None), None)
             except TooMany:
                 because = f"more than {self.limit:,} states are possible"
                 because += f" after {events[-1]}" if events else " before the first event"
-                return self._outcome(events, largest, belief, exhausted=because)
+                reached, size = self._open(belief, paths)
+                return self._outcome(events, max(largest, size), reached, exhausted=because)
             if found is None:
-                rejection = self._contradiction() or self._refuse(readers, events, belief)
-                return self._outcome(events, largest, belief, rejection)
-            reader, at, observation, belief = found
+                reached = _reached(self._reduced(belief), paths)
+                rejection = self._contradiction() or self._refuse(readers, events, reached)
+                return self._outcome(events, max(largest, len(reached)), reached, rejection)
+            reader, at, observation, step = found
+            largest = max(largest, step.size)
+            belief, paths = step.after, step.paths(paths)
             reader.take(at)
-            if reader.head is None:
+            if reader.first >= len(reader.observations):
                 self._see(readers)
+                waiting = [r for r in readers if r.head is not None]
+                belief = self._kept(belief.states)
             if observation.reads is not None:
-                values = (observation.reads(StateReader(self.task.system, state)) for state in belief)
+                values = (observation.reads(StateReader(self.task.system, state)) for state in belief.states)
                 self._readings[len(events)] = tuple(dict.fromkeys(values))
             events.append(observation.event)
-        belief = self._closure(belief, self.limit if self._invariants else self.eager)
-        largest = max(largest, len(belief))
-        broken = self._broken(tuple(belief))
-        if broken is not None and len(belief) > self.limit:
+        links = self._closure(_links(belief), self.limit if self._invariants else self.eager)
+        reached = _reached(links, paths)
+        largest = max(largest, len(reached))
+        broken = self._broken(tuple(reached))
+        if broken is not None and len(reached) > self.limit:
             because = f"more than {self.limit:,} states are possible at the end"
-            return self._outcome(events, largest, belief, exhausted=because)
+            return self._outcome(events, largest, reached, exhausted=because)
         if broken is not None:
-            states = shown_states(self.task.system, tuple(belief))
-            rejection = Rejection(len(events), None, "property", broken, states=len(belief), before=states)
-            return self._outcome(events, largest, belief, rejection)
-        return self._outcome(events, largest, belief)
+            states = shown_states(self.task.system, tuple(reached))
+            rejection = Rejection(len(events), None, "property", broken, states=len(reached), before=states)
+            return self._outcome(events, largest, reached, rejection)
+        return self._outcome(events, largest, reached)
 
-    def begin(self, readers: list[_StreamReader] | None = None) -> Belief:
-        """The belief before the first event."""
+    def begin(self, readers: list[_StreamReader] | None = None) -> Reached:
+        """The states before the first event."""
         self._see(readers or [])
         return dict.fromkeys(self._steps.interpreter.initial_states(), START)
 
-    def follow(self, observation: Observation, belief: Belief) -> Belief:
-        """The belief after one more observation, empty if it is impossible. Raises `TooMany` and `EvaluationError`."""
-        return self._accepted(observation, self._reduced(belief))
+    def follow(self, observation: Observation, reached: Reached) -> Reached:
+        """The states after one more observation, none if it is impossible. Raises `TooMany` and `EvaluationError`."""
+        step = self._step(self._kept(reached), observation)
+        return {} if step is None else dict(zip(step.after.states, step.paths([*reached.values()]), strict=True))
 
-    def closed(self, belief: Belief, most: int = EXPLAINED) -> Belief:
-        """The belief with what hidden actions reach, as far as it has at most `most` states."""
-        return self._closure(belief, most) if self._hidden.instances else belief
+    def closed(self, reached: Reached, most: int = EXPLAINED) -> Reached:
+        """The states with what hidden actions reach, as far as there are at most `most`."""
+        if not self._hidden.instances:
+            return reached
+        return _reached(self._closure(_links(Belief(tuple(reached))), most), [*reached.values()])
 
-    def refusal(self, observation: Observation, belief: Belief, accepted: int) -> Rejection:
+    def refusal(self, observation: Observation, reached: Reached, accepted: int) -> Rejection:
         """Why an observation is impossible, after `accepted` events."""
-        belief = self._closure(belief, EXPLAINED)
-        return explained_refusal(Refusal(self._steps, self.task, observation, tuple(belief), accepted))
+        states = tuple(self._closure(_links(Belief(tuple(reached))), EXPLAINED))
+        return explained_refusal(Refusal(self._steps, self.task, observation, states, accepted))
 
     def _outcome(
         self,
         events: list[Event],
         largest: int,
-        belief: Belief,
+        reached: Reached,
         rejection: Rejection | None = None,
         exhausted: str | None = None,
     ) -> Tracked:
-        counts = next(iter(belief.values()), START).counts()
-        return Tracked(tuple(events), counts, largest, rejection, exhausted, tuple(belief), self._readings)
+        counts = next(iter(reached.values()), START).counts()
+        return Tracked(tuple(events), counts, largest, rejection, exhausted, tuple(reached), self._readings)
 
     def _see(self, readers: list[_StreamReader]) -> None:
         """Determines the actions that no stream would record from here on."""
         names = self.task.hidden.union(*(r.silent for r in readers if r.head is None))
         self._hidden = self._steps.hidden(names)
+        self._kind = names, self.limit, self.eager
 
-    def _reduced(self, belief: Belief) -> Belief:
-        """The belief with all that hidden actions reach if that is little, else without what they reach from the rest of
-        it. Sets `_groups`, of each state, in the second case. Raises `TooMany`."""
-        self._groups = {}
-        eager = min(self.eager, self.limit)
-        closed = self._closure(belief, eager)
-        if len(closed) <= eager:
-            return closed
-        kept: Belief = {}
-        for state, path in belief.items():
-            if not any(self._delaying.reaches(one, groups, state) for one, groups in self._groups.items()):
-                kept[state] = path
-                self._groups[state] = self._delaying.groups(self._hidden.instances, state)
-            if len(kept) > self.limit:
-                raise TooMany
-        return kept
+    def _kept(self, states: Iterable[State]) -> Belief:
+        return self._steps.beliefs.get(self._kind, states)
 
-    def _accepted(self, observation: Observation, belief: Belief) -> Belief:
-        after: Belief = {}
-        for state, path in belief.items():
-            if state in self._groups:
-                found: Iterable[tuple[State, tuple[str, ...]]]
-                found = self._delaying.after(observation, state, self._groups[state]).items()
+    def _open(self, belief: Belief, paths: list[Path]) -> tuple[Reached, int]:
+        """The states before an observation that leads to too many, and the number of those that were followed."""
+        try:
+            reached = _reached(self._reduced(belief), paths)
+        except TooMany:
+            return dict(zip(belief.states, paths, strict=True)), 0
+        return reached, len(reached)
+
+    def _step(self, belief: Belief, observation: Observation) -> BeliefStep | None:
+        """The step by an observation; None if it is impossible. Raises `TooMany` and `EvaluationError`."""
+        like, beliefs = observation.like, self._steps.beliefs
+        if like is None or not beliefs.recurring or observation.reads is not None or observation.impossible is not None:
+            return self._computed(belief, observation)
+        if like in belief.steps:
+            beliefs.count(False)
+            return belief.steps[like]
+        beliefs.count(True)
+        step = belief.steps[like] = self._computed(belief, observation)
+        return step
+
+    def _computed(self, belief: Belief, observation: Observation) -> BeliefStep | None:
+        closed = self._reduced(belief)
+        after: dict[State, Link] = {}
+        for state, (at, before) in closed.items():
+            found: Iterable[tuple[State, Taken]]
+            if state in belief.groups:
+                found = self._delaying.after(observation, state, belief.groups[state]).items()
             else:
                 found = self._steps.explained(observation, state)
             for end, taken in found:
-                after.setdefault(end, Path(path, taken))
-        return after
+                if end not in after:
+                    after[end] = at, before + taken
+        return BeliefStep(self._kept(after), tuple(after.values()), len(closed)) if after else None
 
-    def _closure(self, states: Belief, most: int) -> Belief:
+    def _reduced(self, belief: Belief) -> Mapping[State, Link]:
+        """The belief with all that hidden actions reach if that is little, else without what they reach from the rest of
+        it, and with their groups in each state. Raises `TooMany`."""
+        if belief.closed is not None:
+            return belief.closed
+        eager = min(self.eager, self.limit)
+        links = _links(belief)
+        closed = self._closure(links, eager)
+        if len(closed) > eager:
+            closed = {}
+            for state, link in links.items():
+                if not any(self._delaying.reaches(one, groups, state) for one, groups in belief.groups.items()):
+                    closed[state] = link
+                    belief.groups[state] = self._delaying.groups(self._hidden.instances, state)
+                if len(closed) > self.limit:
+                    belief.groups.clear()
+                    raise TooMany
+        belief.closed = closed
+        return closed
+
+    def _closure(self, links: dict[State, Link], most: int) -> dict[State, Link]:
         """The states, and all states reachable from them by hidden actions; no longer complete beyond `most`."""
-        queue = list(states)
-        known = dict(states)
+        if not self._hidden.instances:
+            return links
+        queue = list(links)
+        known = dict(links)
         while queue and len(known) <= most:
             state = queue.pop()
             for action, after in self._steps.by_hidden(self._hidden, state):
                 if after not in known:
-                    known[after] = Path(known[state], (action,))
+                    at, taken = known[state]
+                    known[after] = at, (*taken, action)
                     queue.append(after)
         return known
 
@@ -239,11 +265,11 @@ class Tracker:
         rank = self.rank
         return min(found, key=lambda r: rank(r.event) if rank and r.event else 0, default=None)
 
-    def _refuse(self, readers: list[_StreamReader], events: list[Event], belief: Belief) -> Rejection:
+    def _refuse(self, readers: list[_StreamReader], events: list[Event], reached: Reached) -> Rejection:
         blocked = [r.head for r in readers if r.head is not None]
         rank = self.rank
         first = blocked[0] if rank is None else min(blocked, key=lambda o: rank(o.event))
-        return self.refusal(first, belief, len(events))
+        return self.refusal(first, reached, len(events))
 
     @property
     def _invariants(self) -> list[Property]:
@@ -255,3 +281,13 @@ class Tracker:
             if not any(self._steps.interpreter.holds(prop, s) for s in states):
                 return f"the run ends in a state that breaks the invariant {prop.name}"
         return None
+
+
+def _links(belief: Belief) -> dict[State, Link]:
+    """The states of a belief as reached from themselves."""
+    return {state: (at, ()) for at, state in enumerate(belief.states)}
+
+
+def _reached(links: Mapping[State, Link], paths: list[Path]) -> Reached:
+    """States with their whole paths."""
+    return {state: Path(paths[at], taken) if taken else paths[at] for state, (at, taken) in links.items()}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamproof.base.errors import EvaluationError
-from streamproof.conformance.tracker import START
+from streamproof.conformance.belief import START
 from streamproof.driving.driver import Driver
 from streamproof.driving.following import Following, false_conditions
 from streamproof.driving.script import Asked, group_of

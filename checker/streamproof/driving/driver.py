@@ -20,7 +20,7 @@ from streamproof.base.records import dataclass, replace
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import OBSERVE, EventLog
 from streamproof.conformance.run_verdict import Rejection
-from streamproof.conformance.tracker import Belief
+from streamproof.conformance.tracker import Reached
 from streamproof.driving.adapter import PROTOCOL
 from streamproof.driving.connection import AdapterSource, Connection
 from streamproof.driving.following import (
@@ -132,7 +132,7 @@ class Turn:
     """None: the state was observed."""
     answer: Message
     event: Event | None
-    after: Belief
+    after: Reached
     exchange: Exchange
     then: Turns | None
     """What is known of the state after it, if only one is possible."""

@@ -18,7 +18,7 @@ from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.recorded_values import agrees, places
 from streamproof.conformance.run_verdict import Rejection, Tracked
-from streamproof.conformance.tracker import Belief, Tracker
+from streamproof.conformance.tracker import Reached, Tracker
 from streamproof.driving.script import PROCESS
 from streamproof.system import ArraySort, State, System
 from streamproof.system.interpreter import Interpreter
@@ -40,7 +40,7 @@ class DriveRules:
         self.log = log
         self.tracker = Tracker(Task("", log.system, hidden=log.hidden), steps=log.steps)
         self._observations: dict[Any, Observation] = {}
-        self._after: dict[Any, Belief] = {}
+        self._after: dict[Any, Reached] = {}
 
     def observation(self, event: Event) -> tuple[Any, Observation]:
         """The meaning of an event, and what events of the same meaning have in common."""
@@ -52,7 +52,7 @@ class DriveRules:
             found = self._observations[key] = self.log.observation(event)
         return key, found
 
-    def follow(self, key: Any, observation: Observation, belief: Belief) -> Belief:
+    def follow(self, key: Any, observation: Observation, belief: Reached) -> Reached:
         """The belief after an observation; from a single state it is computed once."""
         if len(belief) != 1:
             return self.tracker.follow(observation, belief)
@@ -73,7 +73,7 @@ class Following:
         self._events: list[Event] = []
         self._repeated: list[Event] = []
         """Events after these, of one process, without their numbers."""
-        self.belief: Belief | Sequence[State] = self.tracker.begin()
+        self.belief: Reached | Sequence[State] = self.tracker.begin()
         self._counts: dict[str, int] = {}
         self._several = False
         self._unnamed = True

@@ -22,7 +22,7 @@ from streamproof.base.text import html_table, parameters_text
 from streamproof.system.build import TRUE, or_
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, rewritten
-from streamproof.system.sorts import Sort, Value, show
+from streamproof.system.sorts import ArraySort, EnumSort, KeySort, Sort, Value, show
 
 State: TypeAlias = tuple[Value, ...]
 """One value per variable, in the order of `System.variables`."""
@@ -310,6 +310,11 @@ class System:
         return {v.name: at for at, v in enumerate(self.variables)}
 
     @cached_property
+    def named_places(self) -> tuple[Mapping[str, int], ...]:
+        """Position of each element with a name as key, of each variable."""
+        return tuple(_named_places(v.sort) for v in self.variables)
+
+    @cached_property
     def instances(self) -> tuple[Instance, ...]:
         """Every ground instance, in declaration order."""
         return tuple(i for a in self.actions for i in a.instances)
@@ -430,3 +435,10 @@ def parameter_json(value: Any) -> Any:
             return [parameter_json(v) for v in value]
         case _:
             return str(value)
+
+
+def _named_places(sort: Sort) -> Mapping[str, int]:
+    index = sort.index if isinstance(sort, ArraySort) else None
+    if isinstance(index, KeySort):
+        return {key: index.places[index.typed[str, key]] for key in index.keys if type(key) is str}
+    return index.places if isinstance(index, EnumSort) else {}

@@ -234,7 +234,11 @@ class Failover(BatchJob):
     def is_ready(self, s, tasks):
         """Whether tasks are to be scheduled, and the producers of their inputs have finished for good."""
         created = all(s.status[t] == "CREATED" for t in tasks)
-        return created and all(self.has_finished(s, producer) for t in tasks for producer in self.upstream[t])
+        return created and all(self.have_finished(s, self.upstream[t]) for t in tasks)
+
+    def have_finished(self, s, tasks):
+        """Whether tasks have finished for good."""
+        return all(self.has_finished(s, t) for t in tasks)
 
     def has_finished(self, s, t):
         """Whether task `t` has finished and no pending decision restarts it."""
@@ -278,9 +282,13 @@ class Failover(BatchJob):
         self.store_output(s, t)
         for consumers, parts in self.released_with[self.region_of[t]].items():
             if self.is_consumed(s, consumers):
-                for p in parts:
-                    if s.partition[p] in self.releasable(p):
-                        s.partition[p] = "RELEASED"
+                self.release(s, parts)
+
+    def release(self, s, parts):
+        """Partitions that nobody needs are released."""
+        for p in parts:
+            if s.partition[p] in self.releasable(p):
+                s.partition[p] = "RELEASED"
 
     def store_output(self, s, t):
         """The partitions that `t` produces are stored."""
@@ -298,7 +306,7 @@ class Failover(BatchJob):
 
     def is_consumed(self, s, consumers):
         """Whether the regions that read a partition have finished for good."""
-        return all(self.has_finished(s, t) for r in consumers for t in self.regions[r])
+        return all(self.have_finished(s, self.regions[r]) for r in consumers)
 
     @action(fairness=WEAK)
     def complete(self, s):

@@ -18,7 +18,6 @@ from streamproof.conformance import (
     first_event_fields,
     read_events,
 )
-from streamproof_specs.baton.properties import SPEC
 
 JOBMASTER = "jobmaster"
 """The process that records the graph of an attempt, and its end."""
@@ -27,7 +26,6 @@ FORMS = (".ndjson", ".parquet")
 _PART_LOG = re.compile(r"(?:jobmaster|rm|(?:tm-\d+|jobmaster|rm)\.\d+)\.(?:ndjson|parquet)", re.ASCII)
 """The log of each process: its name, and how many processes of that name were before it, unless none was before a JobMaster
 or ResourceManager."""
-LOG = EventLog.bundled(SPEC)
 FLOW = frozenset(
     {
         *("gate_opened", "buffers_sent", "credits_received", "backlog_announced"),
@@ -43,8 +41,8 @@ FLOW = frozenset(
 def runs(path: Path) -> list[Any]:
     """The file, or the runs of a folder. Raises `InputError` if there is none."""
     if not path.is_dir() or _master_log(path) is None:
-        return LOG.runs(path)
-    return [path, *(log for log in LOG.runs(path) if not _PART_LOG.fullmatch(log.name))]
+        return EventLog.runs(path)
+    return [path, *(log for log in EventLog.runs(path) if not _PART_LOG.fullmatch(log.name))]
 
 
 def first_event(path: Path) -> dict[str, Any]:

@@ -281,7 +281,7 @@ def _applied(
     if python:
         for a in (*args, *kwargs.values()):
             refuse_used_up(a, loc)
-        return inlining.inline(ev, function, args, kwargs, frame.depth + 1, loc)
+        return _inlined(ev, function, args, kwargs, frame.depth + 1, loc)
     if undecided is not None:
         raise undecided if undecided.loc else Undecided(undecided.message, loc=loc, remedy=undecided.remedy)
     name = name_of(function)
@@ -305,6 +305,16 @@ def _applied(
         loc=loc,
         remedy="it is not written in Python, or it makes an object: compute with the state in plain Python instead",
     )
+
+
+def _inlined(ev: Evaluator, function: Any, args: list[Term], kwargs: dict[str, Term], depth: int, loc: Loc) -> Term:
+    """The result of a function of the model, from the equal call in another rule if there is one."""
+    context, calls = ev.context, ev.context.calls
+    key = None if calls is None or context.assigning is not None else calls.key(function, args, kwargs)
+    if calls is None or key is None:
+        return inlining.inline(ev, function, args, kwargs, depth, loc)
+    call = calls.lowered(key, context, lambda alone: inlining.inline(ev.within(alone), function, args, {}, depth, loc))
+    return inlining.inline(ev, function, args, kwargs, depth, loc) if call is None else calls.taken(call, context)
 
 
 def _is_of_parameters(context: Context, value: Term) -> bool:

@@ -116,6 +116,10 @@ class Lowering:
     def __init__(self, context: Context) -> None:
         self.context = context
 
+    def within(self, context: Context) -> Lowering:
+        """The same in another context."""
+        return Lowering(context)
+
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""
         try:

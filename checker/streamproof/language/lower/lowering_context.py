@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache, partial
 from types import MethodType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass, replace
@@ -35,6 +35,9 @@ from streamproof.system.model import Check, Conjunct, Instance
 from streamproof.system.sorts import BoolSort, RangeSort, Sort
 from streamproof.transform.assume import GuardFacts
 from streamproof.transform.unbounded import exists
+
+if TYPE_CHECKING:
+    from streamproof.language.lower.equal_calls import EqualCalls
 
 UNROLL_LIMIT = 200_000
 
@@ -179,6 +182,8 @@ class Context:
     """The instances of a rule of the machine in its own state, for `enabled`; None: `enabled` is not allowed."""
     assigning: int | None = None
     """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""
+    calls: EqualCalls | None = None
+    """The calls that the rules of the model have in common; None: each is lowered."""
     _cells: int = 0
     _bound: int = 0
     indices: set[str] = field(default_factory=set)
@@ -481,6 +486,9 @@ class Evaluator(Protocol):
     `lowering`."""
 
     context: Context
+
+    def within(self, context: Context) -> Evaluator:
+        """The same in another context."""
 
     def value(self, node: ast.expr, frame: Frame) -> Term:
         """The value of an expression."""

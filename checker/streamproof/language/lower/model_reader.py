@@ -26,6 +26,7 @@ from streamproof.language.free.symbolic_parameters import call_user, watch
 from streamproof.language.lower.cases import Case, shown_sort
 from streamproof.language.lower.conversion import plain_inside
 from streamproof.language.lower.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
+from streamproof.language.lower.equal_calls import EqualCalls
 from streamproof.language.lower.lowering import Lowering, PropertyReader
 from streamproof.language.lower.lowering_context import Context, OutsideCalls, Pick
 from streamproof.language.lower.mutation_guard import MutationGuard
@@ -170,6 +171,7 @@ class Reader:
         self._labels: dict[str, dict[str, None]] = {}
         """The labels of the branches of each rule that was read."""
         self._fair: dict[str, FairSteps] = {}
+        self._calls = EqualCalls(self.sorts) if not self.free and self.names is None else None
         self.outside = OutsideCalls()
         self.properties = PropertyReader(model, self.sorts, self.names, self.free, self.outside, self._of_rule)
 
@@ -311,11 +313,13 @@ class Reader:
         instances: list[Instance] = []
         for at, args in enumerate(domains.combinations()):
             outside = self.outside if at else OutsideCalls()
-            made = [i for i, _ in islice(self.instances(name, function, args, outside=outside), INSTANCE_LIMIT + 1)]
+            found = self.instances(name, function, args, outside=outside, alone=at == 0)
+            made = [i for i, _ in islice(found, INSTANCE_LIMIT + 1)]
             if at == 0 and outside.impure:
                 unchanged.check(function)
                 self.outside.impure = True
-                if made[:READ_AGAIN] != [i for i, _ in islice(self.instances(name, function, args), READ_AGAIN)]:
+                again = self.instances(name, function, args, alone=True)
+                if made[:READ_AGAIN] != [i for i, _ in islice(again, READ_AGAIN)]:
                     raise ModelError(
                         f"action {name} is not deterministic: two evaluations gave different rules",
                         loc=place(function),
@@ -349,10 +353,11 @@ class Reader:
         args: tuple[tuple[str, Any], ...],
         *,
         outside: OutsideCalls | None = None,
+        alone: bool = False,
     ) -> Iterator[tuple[Instance, list[Pick]]]:
         """One instance per combination of values of the action's ``choose(...)`` calls.
 
-        `outside` records the calls into ordinary Python during the reading.
+        `outside` records the calls into ordinary Python during the reading; `alone`: nothing is taken over from other rules.
         """
         noted = outside or self.outside
         mark, _ = marked(type(self.model))[name]
@@ -364,6 +369,7 @@ class Reader:
         while script is not None:
             state = {n: b.var(n, s) for n, s in self.sorts.items()}
             context = Context(self.sorts, state, label, script, free=self.free, outside=noted)
+            context.calls = None if alone else self._calls
             Lowering(context).action(function, given)
             instance = self._instance(name, args, context)
             self._labels.setdefault(name, {}).update((p.value, None) for p in context.picks if p.labelled)

@@ -33,15 +33,28 @@ MASTER_LINES = frozenset({"exec.transition", "exec.deploy", "exec.ignored"})
 TASK_LINES = frozenset({"tm.submit", "tm.transition", "tm.final", "tm.failext"})
 STORE_LINES = frozenset({"part.registered", "part.released", "part.request", "part.consumed"})
 
+
+def _either(*actions: str) -> tuple[tuple[Move, ...], ...]:
+    return tuple((Move(action),) for action in actions)
+
+
 _TASK_MOVES = {
-    "DEPLOYING": ("start",),
-    "INITIALIZING": ("initialize",),
-    "RUNNING": ("run",),
-    "FINISHED": ("finish",),
-    "CANCELING": ("cancel_task",),
-    "CANCELED": ("stop", "withdraw"),
-    "FAILED": ("crash",),
+    "DEPLOYING": _either("start"),
+    "INITIALIZING": _either("initialize"),
+    "RUNNING": _either("run"),
+    "FINISHED": _either("finish"),
+    "CANCELING": _either("cancel_task"),
+    "CANCELED": _either("stop", "withdraw"),
+    "FAILED": _either("crash"),
 }
+_MASTER_MOVES = {
+    "SCHEDULED": _either("schedule"),
+    "DEPLOYING": _either("deploy"),
+    "CANCELING": _either("cancel"),
+    "CANCELED": _either("update", "give_up"),
+    "FAILED": _either("update", "fail"),
+}
+_SUBMIT, _RECEIVE, _UPDATE = _either("submit"), _either("receive"), _either("update")
 
 
 def in_partial_order(lines: Sequence[Event], observations: Sequence[Observation]) -> list[Observation]:
@@ -105,65 +118,58 @@ class AttemptExplainer:
         """A line of the JobManager."""
         args = event.args
         if event.event == "exec.deploy":
-            return Observation(event, ((Move("submit"),),))
+            return Observation(event, _SUBMIT, like="submit")
         held = Constraint(
             lambda look: f"attempt {self.number} of {self.name} was {look('master')}, not {args['old']}",
             lambda look: look("master") == args["old"],
         )
         if event.event == "exec.ignored":
-            return Observation(event, before=(held,))
+            return Observation(event, before=(held,), like=("held", args["old"]))
         old, new = args["old"], args["new"]
-        moves = {
-            "SCHEDULED": ("schedule",),
-            "DEPLOYING": ("deploy",),
-            "CANCELING": ("cancel",),
-            "CANCELED": ("update", "give_up"),
-            "FAILED": ("update", "fail"),
-        }.get(new, ("update",))
         becomes = Constraint(
             lambda look: f"{self._line(old, new)}, but the JobManager had to hold it for {look('master')}",
             lambda look: look("master") == new,
         )
-        return Observation(event, tuple((Move(m),) for m in moves), (becomes,), (held,))
+        return Observation(event, _MASTER_MOVES.get(new, _UPDATE), (becomes,), (held,), like=("master", old, new))
 
     def replayed(self, event: Event) -> Observation:
         """The line of a new JobMaster that recovers the attempt as finished."""
-        return Observation(event, before=(self._is("FINISHED"),))
+        return Observation(event, before=(self._is("FINISHED"),), like=("is", "FINISHED"))
 
     def task(self, event: Event) -> Observation:
         """A line of the TaskManager."""
         args = event.args
         match event.event:
             case "tm.submit":
-                return Observation(event, ((Move("receive"),),))
+                return Observation(event, _RECEIVE, like="receive")
             case "tm.final":
-                return Observation(event, before=(self._is(args["new"]),))
+                return Observation(event, before=(self._is(args["new"]),), like=("is", args["new"]))
             case "tm.failext" if args["what"] == "cancel":
                 cancelled = Constraint(f"{self._whole} was not cancelled", lambda look: look("cancel_sent"))
-                return Observation(event, before=(cancelled,))
+                return Observation(event, before=(cancelled,), like="cancelled")
             case "tm.transition":
-                moves = _TASK_MOVES.get(args["new"], ())
-                return Observation(event, tuple((Move(m),) for m in moves), (), (self._is(args["old"]),))
+                old, new = args["old"], args["new"]
+                return Observation(event, _TASK_MOVES.get(new, ()), (), (self._is(old),), like=("task", old, new))
             case _:
-                return Observation(event)
+                return Observation(event, like="nothing")
 
     def store(self, event: Event, partition: int) -> Observation:
         """A line about a result partition of the attempt."""
         match event.event:
             case "part.registered":
-                return Observation(event, ((Move("register", {"p": partition}),),))
+                return Observation(event, ((Move("register", {"p": partition}),),), like=("register", partition))
             case "part.released":
-                return Observation(event, ((Move("release", {"p": partition}),),))
+                return Observation(event, ((Move("release", {"p": partition}),),), like=("release", partition))
             case "part.request":
                 there = Constraint(
                     lambda look: f"a partition of {self._whole} is read that is {look('partition')[partition]}",
                     lambda look: look("partition")[partition] == "REGISTERED",
                 )
                 if event.args.get("type") != "BLOCKING":
-                    return Observation(event, before=(there,))
-                return Observation(event, before=(there, self._is("FINISHED")))
+                    return Observation(event, before=(there,), like=("read", partition))
+                return Observation(event, before=(there, self._is("FINISHED")), like=("read again", partition))
             case _:
-                return Observation(event)
+                return Observation(event, like="nothing")
 
     def _is(self, state: str) -> Constraint:
         return Constraint(

@@ -1,0 +1,108 @@
+"""Beliefs, the sets of states that fit a log so far, and the steps between them by observations.
+
+Behaviours of equal machines pass through the same beliefs: 6,400 attempts of a job have a few dozen. Each of them is kept
+once, with its steps by what observations mean (`Observation.like`), like a deterministic automaton that is built as far as
+logs need it. Where beliefs do not recur, because something is counted, none are kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from streamproof.base.records import dataclass
+from streamproof.system import State
+
+if TYPE_CHECKING:
+    from streamproof.conformance.delaying import HiddenGroup
+
+Taken: TypeAlias = tuple[str, ...]
+Link: TypeAlias = tuple[int, Taken]
+"""How a state is reached: the position of a state in the belief before, and the actions taken since."""
+
+KEPT = 20_000
+"""Maximum number of kept beliefs of a machine."""
+TRIED = 1_000
+"""Number of steps after which beliefs are kept only if at least half of the steps were known."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Path:
+    """How a state of a belief was reached: the actions taken since the state before."""
+
+    before: Path | None
+    taken: Taken
+
+    def counts(self) -> Counter[str]:
+        """The number of occurrences of each action on the whole path."""
+        total: Counter[str] = Counter()
+        at: Path | None = self
+        while at is not None:
+            total.update(at.taken)
+            at = at.before
+        return total
+
+
+START = Path(None, ())
+
+
+class Belief:
+    """States in the order in which they were found, with what is known of the steps from them."""
+
+    __slots__ = ("closed", "groups", "states", "steps")
+
+    def __init__(self, states: tuple[State, ...]) -> None:
+        self.states = states
+        self.steps: dict[Hashable, BeliefStep | None] = {}
+        """By meaning of an observation; None: it is impossible."""
+        self.closed: Mapping[State, Link] | None = None
+        """The states that are followed further: with what hidden actions reach, or without what they reach from others."""
+        self.groups: dict[State, tuple[HiddenGroup, ...]] = {}
+        """By followed state: the groups of hidden actions that are taken late."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefStep:
+    """The belief after an observation, and how each of its states is reached."""
+
+    after: Belief
+    links: tuple[Link, ...]
+    size: int
+    """The number of states before, with those that hidden actions reach."""
+
+    def paths(self, before: list[Path]) -> list[Path]:
+        """The paths of the states after, from those of the states before."""
+        return [Path(before[at], taken) if taken else before[at] for at, taken in self.links]
+
+
+class Beliefs:
+    """The kept beliefs of one machine."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Hashable, tuple[State, ...]], Belief] = {}
+        self._computed = self._asked = 0
+        self.recurring = True
+        """Whether beliefs are kept."""
+
+    def get(self, kind: Hashable, states: Iterable[State]) -> Belief:
+        """The belief with these states, where `kind` are the hidden actions and the bounds; a new one if it is not kept."""
+        found = tuple(states)
+        if not self.recurring:
+            return Belief(found)
+        known = self._kept.get((kind, found))
+        if known is None:
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            known = self._kept[kind, found] = Belief(found)
+        return known
+
+    def count(self, computed: bool) -> None:
+        """Counts a step, computed or known, and ends the keeping if most steps have to be computed."""
+        self._asked += 1
+        self._computed += computed
+        if self._asked >= TRIED:
+            if 2 * self._computed > self._asked:
+                self.recurring = False
+                self._kept.clear()
+            self._asked = self._computed = 0
