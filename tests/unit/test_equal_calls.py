@@ -36,7 +36,7 @@ def compare(name: str, patch: pytest.MonkeyPatch) -> int:
     return taken
 
 
-@pytest.mark.parametrize("name", ["slots", "credit"])
+@pytest.mark.parametrize("name", ["slots", "failover"])
 def test_rules_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two models with all their variants."""
     assert compare(name, monkeypatch) > 0

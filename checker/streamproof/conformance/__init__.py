@@ -10,8 +10,9 @@ in the entry-point group ``streamproof.bindings`` under the model's name. A log 
 2. The tracker follows each task through its machine; the result is `Tracked`.
 3. `judge` combines the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
 
-A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation`, or `Span` for overlapping calls; `Move`,
-`Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`, `RunVerdict`,
+A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation` (`meaning`), or `Span` for overlapping
+calls; `Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
+`RunVerdict`,
 `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`, `RunFinding`, `Designed`. For drawings: `JobHistory` of
 `DrawnVertex`, `DrawnEdge`, `DrawnAttempt`, `DrawnCheckpoint`, and `Happening`. Machines come from `compile_model`, or from
 `Rules` if they have too many instances to enumerate. Unreadable input raises `InputError`. Files of events: `read_events`,
@@ -39,6 +40,7 @@ from streamproof.conformance.binding import (
     Stream,
     Task,
     Unit,
+    meaning,
 )
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
@@ -172,6 +174,7 @@ __all__ = [
     "list_of",
     "matching",
     "may_have_event",
+    "meaning",
     "one_of",
     "read_events",
     "seconds_of",

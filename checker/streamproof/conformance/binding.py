@@ -131,6 +131,22 @@ class Observation:
         return first_unmet((*first, *self.before), look)
 
 
+def meaning(observation: Observation) -> Hashable:
+    """`Observation.like`, if the tests of its conditions are compared by value; None if they have no hash."""
+    moves = tuple(
+        tuple((m.action, m.optional, *m.args.items(), *m.picks.items()) for m in way)
+        for way in observation.alternatives
+    )
+    first = () if observation.requires_before is None else (observation.requires_before.test,)
+    before, after = (tuple(c.test for c in of) for of in (observation.before, observation.constraints))
+    found = moves, first, before, after
+    try:
+        hash(found)
+    except TypeError:
+        return None
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """One process's record of a behaviour: a total order, or a partial one if observations have `follows`.

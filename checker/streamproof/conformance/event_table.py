@@ -67,9 +67,32 @@ def record(event: Event) -> dict[str, Any]:
     }
 
 
+class JsonReader:
+    """Reads JSON texts one after the other; `fractions` counts the numbers in them that are not whole."""
+
+    def __init__(self) -> None:
+        self.fractions = 0
+        self._decode = json.JSONDecoder(
+            object_pairs_hook=unique, parse_constant=_no_constant, parse_float=self._fraction
+        ).decode
+
+    def _fraction(self, text: str) -> float:
+        self.fractions += 1
+        return float(text)
+
+    def value(self, text: str | bytes) -> Any:
+        """The value of a text. Raises `ValueError`, also for a key that occurs twice in one object."""
+        if isinstance(text, bytes):
+            plain = text[:1] == b"{" and text[1:2] not in (b"", b"\0")
+            text = text.decode("utf-8" if plain else json.detect_encoding(text), "surrogatepass")
+        if text.startswith("\ufeff"):
+            return json.loads(text)  # which says what is wrong
+        return self._decode(text)
+
+
 def json_value(text: str | bytes) -> Any:
     """The value of a JSON text. Raises `ValueError`, also for a key that occurs twice in one object."""
-    return json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+    return JsonReader().value(text)
 
 
 def _no_constant(text: str) -> None:

@@ -16,7 +16,7 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from itertools import chain
@@ -30,13 +30,15 @@ from streamproof.base.reading import LINE, MOST, Excess, bounded_lines, json_pro
 from streamproof.base.text import visible_json
 from streamproof.conformance import event_table
 from streamproof.conformance.event import Event
-from streamproof.conformance.event_table import COLUMNS, REQUIRED, json_value, record
+from streamproof.conformance.event_table import COLUMNS, REQUIRED, JsonReader, json_value, record
 from streamproof.conformance.otlp import is_otlp, otlp_events
 
 Value = str | int | bool | None | list[Any] | dict[str, Any]
 """Values of arguments and state: JSON without fractional numbers, which are not in any sort."""
 
 _FIELDS: Final = frozenset(COLUMNS)
+_USUAL: Final = frozenset({*REQUIRED, "args", "clock", "state"})
+_OBJECT: Final = (dict, type(None))
 
 
 def read_events(path: str | os.PathLike[str], *, without_torn_line: bool = False) -> list[Event]:
@@ -165,12 +167,14 @@ def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_li
     if is_otlp(first[0]):
         yield from otlp_events(given, str(file), file.name.partition(".")[0])
         return
+    origin = str(file)
     for data, number in given:
-        yield _event(data, str(file), number)
+        yield _plain_event(data, origin, number) or _event(data, origin, number)
 
 
 def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: bool) -> Iterator[tuple[object, int]]:
     """The value of each line, with its number. Spans may also be one document of many lines."""
+    read = JsonReader()
     lines = enumerate(bounded_lines(stream, Path(name).name), 1)
     nothing_before = True
     for number, raw in lines:
@@ -178,13 +182,14 @@ def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: 
             continue
         if len(raw) > LINE:
             raise InputError(f"the line has more than {LINE:,} bytes", loc=Loc(name, number))
+        fractions = read.fractions
         try:
             if nothing_before and raw.strip() == b"{":
                 document = json_value(_joined(raw, lines))
                 if is_otlp(document):
                     yield document, number
                     return
-            data = json_value(raw)
+            data = read.value(raw)
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"the line is {json_problem(error)}",
@@ -192,6 +197,8 @@ def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: 
                 remedy="give one JSON object per line, nothing else",
             ) from error
         nothing_before = False
+        if fractions != read.fractions and isinstance(data, dict):
+            data = _WithFraction(data)
         yield data, number
 
 
@@ -215,6 +222,26 @@ def begins_like_spans(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return False  # reading it would report the error
     return head.lstrip().startswith(b"{") and b'"resourceSpans"' in head
+
+
+class _WithFraction(dict[str, Any]):
+    """An object in which a number is not whole."""
+
+
+def _plain_event(data: object, name: str, number: int) -> Event | None:
+    """The event of an object with the usual fields alone, if nothing is wrong with it; else None, and `_event` decides."""
+    if type(data) is not dict or not data.keys() <= _USUAL:
+        return None
+    get: Callable[[str], Any] = data.get
+    trace, process, seq, event = get("trace"), get("process"), get("seq"), get("event")
+    args, clock, state = get("args"), get("clock"), get("state")
+    fits = type(trace) is type(process) is type(event) is str and event and type(seq) is int and seq >= 0
+    if not fits or type(args) not in _OBJECT or type(clock) not in _OBJECT or type(state) not in _OBJECT:
+        return None
+    for count in clock.values() if clock else ():
+        if type(count) is not int or count < 0:
+            return None
+    return Event(trace, process, seq, event, args or {}, None, clock, state, name, number)
 
 
 def _event(data: object, name: str, number: int) -> Event:
@@ -297,6 +324,14 @@ def _fraction(value: object, path: str) -> str | None:
 
 
 def _refuse_repetition(events: list[Event]) -> None:
+    latest: dict[tuple[str, str], int] = {}
+    for event in events:
+        about = event.trace, event.process
+        if event.seq <= latest.get(about, -1):
+            break
+        latest[about] = event.seq
+    else:
+        return
     seen: set[tuple[str, str, int]] = set()
     for event in events:
         if event.key in seen:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -31,6 +31,7 @@ from streamproof.conformance import (
     Task,
     Unit,
     compile_model,
+    meaning,
 )
 from streamproof_models.baton import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton.machine import Baton
@@ -244,8 +245,9 @@ def _observed(event: Event, of: Machine) -> Observation:
     before = (_status(event),) if event.event == "baton_received" else ()
     after = [_agrees(event, name, value) for name, value in sorted((event.state or {}).items())]
     if event.event in RECORD_EVENTS:
-        after.append(Constraint("a record has arrived at a subtask that has terminated", lambda look: not look("lost")))
-    return Observation(event, (moves,), tuple(after), before)
+        after.append(_NONE_LOST)
+    found = Observation(event, (moves,), tuple(after), before)
+    return replace(found, like=meaning(found))
 
 
 def _agrees(event: Event, name: str, value: Any) -> Constraint:
@@ -253,31 +255,67 @@ def _agrees(event: Event, name: str, value: Any) -> Constraint:
     if name not in STATES:
         raise InputError(f"{name!r} is no part of a subtask's state", loc=event.loc)
 
-    def read(look: StateReader) -> Any:
+    test = _Holds(STATES[name], event.process, type(value), value)
+    return Constraint(
+        lambda look: f"{name} of {event.process} is {test.read(look)} in the model, and {json.dumps(value)} in the log",
+        test,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Holds:
+    """Whether a part of a subtask's state is what is recorded; compared by value."""
+
+    name: str
+    process: str
+    kind: type
+    value: Any
+
+    def read(self, look: StateReader) -> Any:
+        """What the machine has."""
         try:
-            return look(STATES[name], event.process)
+            return look(self.name, self.process)
         except KeyError:
             return 0
 
-    return Constraint(
-        lambda look: f"{name} of {event.process} is {read(look)} in the model, and {json.dumps(value)} in the log",
-        lambda look: type(read(look)) is type(value) and read(look) == value,
-    )
+    def __call__(self, look: StateReader) -> bool:
+        """Whether that is recorded."""
+        found = self.read(look)
+        return type(found) is self.kind and bool(found == self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """Whether the first item of a channel is a baton with the recorded status and number; compared by value."""
+
+    channel: str
+    kinds: tuple[type, type]
+    recorded: tuple[Any, Any]
+
+    def read(self, look: StateReader) -> dict[str, Any]:
+        """The first item."""
+        first = look("channel", self.channel)
+        return dict(zip(look.fields("channel"), first[0], strict=True)) if first else {"kind": "nothing"}
+
+    def __call__(self, look: StateReader) -> bool:
+        """Whether it is as recorded."""
+        item = self.read(look)
+        return (item.get("busy"), item.get("id")) == self.recorded
+
+
+_NONE_LOST = Constraint("a record has arrived at a subtask that has terminated", lambda look: not look("lost"))
 
 
 def _status(event: Event) -> Constraint:
     """The baton that is received has the recorded status and number."""
-    channel, recorded = event.args["channel"], (event.args.get("busy"), event.args.get("id"))
-
-    def sent(look: StateReader) -> Any:
-        first = look("channel", channel)
-        return dict(zip(look.fields("channel"), first[0], strict=True)) if first else {"kind": "nothing"}
+    recorded = event.args.get("busy"), event.args.get("id")
+    sent = _Sent(event.args["channel"], (type(recorded[0]), type(recorded[1])), recorded)
 
     def text(look: StateReader) -> str:
-        item = sent(look)
-        return f"{channel} has {item['kind']}, busy {item.get('busy')}, id {item.get('id')}; the log has {event}"
+        item = sent.read(look)
+        return f"{sent.channel} has {item['kind']}, busy {item.get('busy')}, id {item.get('id')}; the log has {event}"
 
-    return Constraint(text, lambda look: (sent(look).get("busy"), sent(look).get("id")) == recorded)
+    return Constraint(text, sent)
 
 
 def _finished(tasks: Iterable[str]) -> Iterable[Constraint]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -33,6 +33,7 @@ from streamproof.conformance import (
     Unit,
     compile_model,
     list_of,
+    meaning,
 )
 from streamproof_models.credit.receiver import AtTheReceiver
 from streamproof_models.scopes.graph import ScopeError
@@ -230,7 +231,8 @@ class GateReading:
                 under_way["buffers_sent", c] += count
 
     def _observed(self, event: Event, moves: Sequence[Move], before: tuple[Constraint, ...] = ()) -> Observation:
-        return Observation(event, (tuple(moves),), tuple(self._states(event)), before, _unsaid(event))
+        found = Observation(event, (tuple(moves),), tuple(self._states(event)), before, _unsaid(event))
+        return replace(found, like=meaning(found))
 
     # --- arguments
 
@@ -336,17 +338,30 @@ def number(event: Event, name: str, value: Any = None) -> int:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Equals:
+    """Whether a number of the machine, and `less`, are the recorded one; compared by value."""
+
+    name: str
+    key: int | None
+    less: int
+    recorded: int | None
+    """None: what is recorded is no number."""
+
+    def read(self, look: StateReader) -> int:
+        """What the log has to record."""
+        found: int = look(self.name, self.key)
+        return found + self.less
+
+    def __call__(self, look: StateReader) -> bool:
+        """Whether it does."""
+        return self.recorded is not None and self.read(look) == self.recorded
+
+
 def _equal(event: Event, what: str, name: str, key: int | None, of: str, recorded: Any, less: int = 0) -> Constraint:
     """A recorded number is the machine's."""
-
-    def read(look: StateReader) -> int:
-        found: int = look(name, key)
-        return found + less
-
-    return Constraint(
-        lambda look: f"{what} of {of} is {read(look)} in the model, and {recorded} in the log",
-        lambda look: type(recorded) is int and read(look) == recorded,
-    )
+    test = _Equals(name, key, less, recorded if type(recorded) is int else None)
+    return Constraint(lambda look: f"{what} of {of} is {test.read(look)} in the model, and {recorded} in the log", test)
 
 
 _BY_CHANNEL = {"credit": "num_credits_available", "backlog": "buffers_in_backlog"}
