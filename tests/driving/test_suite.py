@@ -27,6 +27,7 @@ from streamproof.driving.suite import Suite, make_suite, random_suite
 from streamproof.driving.testing import subject_of
 from streamproof.selection import selected
 from streamproof.system import Interpreter, System
+from streamproof.system.expr import Ite, children
 
 LEASE = str(Path(__file__).resolve().parents[2] / "examples" / "lease" / "lease.py")
 
@@ -47,12 +48,33 @@ def graph_of(system: System) -> nx.MultiDiGraph:
     return graph
 
 
+def outcomes(system: System, state: Any, instance: Any) -> set[object]:
+    """The conditions inside the updates of an instance that are evaluated in a state, with their values."""
+    evaluation, found = Interpreter(system).evaluation(state), set[object]()
+
+    def look(term: Any) -> None:
+        if isinstance(term, Ite):
+            value = evaluation.value(term.cond)
+            found.add((instance.action, term.cond if term.cond.loc is None else term.cond.loc, bool(value)))
+            look(term.cond)
+            look(term.then if value else term.other)
+        else:
+            for part in children(term):
+                look(part)
+
+    for _, expr in instance.updates:
+        look(expr)
+    return found
+
+
 def expect_covered(system: System, suite: Suite) -> None:
     """Every script is a behaviour, every instance and every pair of actions is in one, every refusal is disabled."""
     graph, interpreter = graph_of(system), Interpreter(system)
     edges = list(graph.edges(data="instance"))
     instances = {i.key for _, _, i in edges}
     pairs = {(a.action, b.action) for _, t, a in edges for _, _, b in graph.out_edges(t, data="instance")}
+    branches: set[object] = set().union(*(outcomes(system, s, i) for s, _, i in edges))
+    covered: set[object] = set()
     taken: set[object] = set()
     follow: set[tuple[str, str]] = set()
     for script in suite.scripts:
@@ -60,6 +82,7 @@ def expect_covered(system: System, suite: Suite) -> None:
         for (before, after), instance in zip(pairwise(script.trace.states), script.trace.steps, strict=True):
             assert interpreter.take(instance, before) == after
             taken.add(instance.key)
+            covered |= outcomes(system, before, instance)
         follow |= {(a.action, b.action) for a, b in pairwise(script.trace.steps)}
         for at, own in script.refused.items():
             for refusal in own:
@@ -69,8 +92,9 @@ def expect_covered(system: System, suite: Suite) -> None:
                     if (i.action, i.args) == (refusal.instance.action, refusal.instance.args)
                 ]
                 assert not any(interpreter.enabled(i, script.trace.states[at]) for i in like)
-    assert (taken, follow) == (instances, pairs)
+    assert (taken, follow, covered) == (instances, pairs, branches)
     assert (suite.instances, suite.pairs, suite.states) == (len(instances), len(pairs), len(graph))
+    assert suite.branches == len(branches)
     assert suite.least <= suite.steps
 
 

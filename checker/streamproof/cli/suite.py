@@ -43,7 +43,7 @@ class SuiteArguments:
 
 @verb("suite", SuiteArguments, example="streamproof suite examples/lease/lease.py --out suite")
 def command(given: SuiteArguments) -> int:
-    """Write few scripts that cover MODEL: every instance of an action, every pair of consecutive actions, every refusal.
+    """Write few scripts that cover MODEL: instances of actions, pairs of consecutive actions, branches of rules, refusals.
 
     suite-good.ndjson has the scripts, one trace each: an event log with the state after each event, in which `refused` events
     must not happen. suite-bad.ndjson has logs that are wrong at their last line: refused events that happened, and the
@@ -98,6 +98,7 @@ def _record(made: Suite) -> dict[str, Any]:
         "states": made.states,
         "instances": made.instances,
         "pairs": made.pairs,
+        "branches": made.branches,
         "refusals": made.refusals,
         "refusals_looked_for_in_states": made.examined,
         "refusals_beyond_bounds": made.beyond,
@@ -119,7 +120,7 @@ def _lines(made: Suite, out: Path) -> list[str]:
         f"{made.system.heading}: {of}",
         f"  {number_of(len(made.scripts), 'script')}, {number_of(made.steps, 'step')}{bound}",
         f"  covered: {number_of(made.instances, 'instance')} of actions, "
-        f"{number_of(made.pairs, 'pair')} of consecutive actions, "
+        f"{number_of(made.pairs, 'pair')} of consecutive actions, {made.branches:,} outcomes of conditions, "
         f"{number_of(made.refusals, 'refusal')} (looked for in {number_of(made.examined, 'state')})",
         f"  {number_of(len(made.bad), 'wrong log')}",
     ]

@@ -1,4 +1,4 @@
-"""Paths of a state graph that cover its instances and its pairs of actions."""
+"""Paths of a state graph that cover its instances, its pairs of actions, and the branches of its rules."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ import numpy as np
 
 from streamproof.explicit.exploration import Exploration
 from streamproof.explicit.level_search import path_to
+from streamproof.system.expr import Expr, Ite, children, subterms
+from streamproof.system.interpreter import Interpreter
+from streamproof.system.model import Instance, State, System
 from streamproof.system.verdict import Trace
 
 LONGEST = 60
 """Number of steps from which a script is not prolonged."""
+LOOKED_AT = 20_000
+"""Number of steps that are evaluated in search of open branches."""
 NEAR = 400
 """Number of states that are looked at for a near goal."""
 
@@ -57,6 +62,17 @@ class Covering:
             open_ = instance in self._instances if after is None else (self._action[instance], after) in self._pairs
             if open_:
                 yield self._trace(self._path(edge, after))
+
+    def taking(self, branches: OpenBranches) -> Iterator[Trace]:
+        """Behaviours that take the open branches, each at the first step that does, in breadth-first order."""
+        decode, state = self._search.scalarised.decode, self._search.state
+        open_ = [at for at in range(len(self._action)) if branches.is_open(at)]
+        for edge in np.flatnonzero(np.isin(self._labels, open_)).tolist():
+            if branches.looked > LOOKED_AT:
+                return
+            label = self._labels[edge]
+            if branches.is_open(label) and branches.take(label, decode(state(self._sources[edge]))):
+                yield self._trace(self._path(edge, None))
 
     def _path(self, edge: int, after: int | None) -> list[int]:
         """The edges of a behaviour through an edge and a next action, prolonged while a goal is near. Covers its goals."""
@@ -113,6 +129,52 @@ class Covering:
         numbers = [self._sources[path[0]], *(self._targets[edge] for edge in path)]
         steps = tuple(self._system.instances[self._labels[edge]] for edge in path)
         return Trace(tuple(decode(state(number)) for number in numbers), steps)
+
+
+class OpenBranches:
+    """The outcomes of conditions inside rules that no script has taken yet, by action and place of the condition."""
+
+    def __init__(self, system: System) -> None:
+        self.system, self._interpreter = system, Interpreter(system)
+        self.looked = 0
+        """Number of steps whose conditions were evaluated."""
+        self.taken = 0
+        """Number of outcomes that were taken."""
+        self._outcomes: list[set[Any]] = []
+        for instance in system.instances:
+            conditions = [t.cond for t in subterms(*(expr for _, expr in instance.updates)) if isinstance(t, Ite)]
+            places = {self._place(instance, cond) for cond in conditions}
+            self._outcomes.append({(place, outcome) for place in places for outcome in (False, True)})
+        self._open = set[Any]().union(*self._outcomes)
+
+    def is_open(self, number: int) -> bool:
+        """Whether an instance has an outcome that was not taken."""
+        return not self._open.isdisjoint(self._outcomes[number])
+
+    def take(self, number: int, state: State) -> bool:
+        """Whether an instance takes such an outcome in a state, which is then no longer open."""
+        self.looked += 1
+        instance, evaluation = self.system.instances[number], self._interpreter.evaluation(state)
+        stack, done, found = [expr for _, expr in instance.updates], set[Expr](), set[Any]()
+        while stack:
+            term = stack.pop()
+            if term in done:
+                continue
+            done.add(term)
+            if isinstance(term, Ite):
+                outcome = bool(evaluation.value(term.cond))
+                found.add((self._place(instance, term.cond), outcome))
+                stack += (term.cond, term.then if outcome else term.other)
+            else:
+                stack += children(term)
+        found &= self._open
+        self._open -= found
+        self.taken += len(found)
+        return bool(found)
+
+    @staticmethod
+    def _place(instance: Instance, condition: Expr) -> Any:
+        return instance.action, condition if condition.loc is None else condition.loc
 
 
 def _list(numbers: Any) -> memoryview:

@@ -1,15 +1,15 @@
 """Suites: few scripts that cover what a model can do and what it must refuse.
 
-Goals are every instance of an action that occurs (and with it every branch), every pair of actions of which one follows the
-other, and every refusal: for each action with its arguments, and each condition of its guard, a state in which this condition
-alone forbids it, or any state where it is forbidden. Paths go along shortest ones of the state graph, deepest goals first;
-each is then prolonged while a new goal is near. A step covers at most one instance and one pair, so that no set of scripts
-has fewer steps than there are goals of either kind (`Suite.least`).
+Goals are every instance of an action that occurs, every pair of actions of which one follows the other, both outcomes of
+every condition inside a rule, as far as they occur, and every refusal: for each action with its arguments, and each
+condition of its guard, a state in which this condition alone forbids it, or any state where it is forbidden. Paths go along
+shortest ones of the state graph, deepest goals first; each is then prolonged while a new goal is near. A step covers at most
+one instance and one pair, so that no set of scripts has fewer steps than there are goals of either kind (`Suite.least`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from streamproof.base.options import SearchOptions
 from streamproof.base.records import dataclass, replace
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
-from streamproof.driving.covering import Covering
+from streamproof.driving.covering import Covering, OpenBranches
 from streamproof.driving.driver import Subject
 from streamproof.driving.following import DriveRules, Following, UndecidedStep
 from streamproof.driving.script import Asked, CallScript, events_of, group_of, sizes
@@ -95,6 +95,8 @@ class Suite:
     """Covered refusals; see `examined`."""
     examined: int
     """Number of states in which refusals were looked for."""
+    branches: int = 0
+    """Outcomes of conditions inside rules that are taken."""
     beyond: int = 0
     """Refusals left out because a larger instance of the model permits them."""
     harmless: tuple[str, ...] = ()
@@ -145,7 +147,14 @@ def make_suite(subject: Subject, most: int, *, variants: bool = True) -> Suite:
             remedy="raise --max-states, choose smaller parameters, or write --random N for random walks",
         )
     covering = Covering(explored)
-    scripts = [SuiteScript(f"script-{at:04}", trace, {}) for at, trace in enumerate(covering.traces(), 1)]
+    branches, traces = OpenBranches(plain), [*covering.traces()]
+    numbers = {instance.key: at for at, instance in enumerate(plain.instances)}
+    for trace in traces:
+        _take(branches, numbers, trace)
+    for trace in covering.taking(branches):
+        _take(branches, numbers, trace)
+        traces.append(trace)
+    scripts = [SuiteScript(f"script-{at:04}", trace, {}) for at, trace in enumerate(traces, 1)]
     refusals = _Refusals(system)
     for script in scripts:
         for at, state in enumerate(script.trace.states):
@@ -161,8 +170,15 @@ def make_suite(subject: Subject, most: int, *, variants: bool = True) -> Suite:
         covering.pairs,
         0,
         len(refusals.seen),
+        branches.taken,
     )
     return _finished(subject, made, variants=variants)
+
+
+def _take(branches: OpenBranches, numbers: Mapping[tuple[object, ...], int], trace: Trace) -> None:
+    for state, step in zip(trace.states, trace.steps, strict=False):
+        if branches.is_open(number := numbers[step.key]):
+            branches.take(number, state)
 
 
 def random_suite(subject: Subject, walks: int, steps: int, seed: int) -> Suite:
@@ -172,6 +188,8 @@ def random_suite(subject: Subject, walks: int, steps: int, seed: int) -> Suite:
     refusals = _Refusals(system)
     pairs: set[tuple[str, str]] = set()
     taken: set[Any] = set()
+    branches = OpenBranches(system)
+    numbers = {instance.key: at for at, instance in enumerate(system.instances)}
 
     def walked(trace: Trace) -> None:
         script = SuiteScript(f"walk-{len(scripts) + 1:04}", trace, {})
@@ -180,14 +198,16 @@ def random_suite(subject: Subject, walks: int, steps: int, seed: int) -> Suite:
             refusals.look(script, at, state)
         pairs.update((a.action, b.action) for a, b in pairwise(trace.steps))
         taken.update(step.key for step in trace.steps)
+        _take(branches, numbers, trace)
 
     found = simulate(system, seed=seed, properties=(), walks=walks, steps=steps, on_walk=walked)
     if found.mistake is not None:
         raise found.mistake.error
     refusals.tidy(scripts)
     made = Suite(
-        system, tuple(scripts), (), found.distinct, len(taken), len(pairs), 0, len(refusals.seen), complete=False
-    )
+        system, tuple(scripts), (), found.distinct, len(taken), len(pairs), 0, len(refusals.seen), branches.taken,
+        complete=False,
+    )  # fmt: skip
     return _finished(subject, made, variants=False)
 
 
