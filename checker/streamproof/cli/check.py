@@ -53,6 +53,7 @@ class CheckArguments:
     first: bool = flag("Stop at the first violation: --max-violations 1.")
     dot: Path | None = flag("Draw the graph of reachable states.", unit="FILE")
     coverage: bool = flag("Count every condition of every guard, and list actions, conditions and levels.")
+    watch: bool = flag("Check again whenever a Python file beside the model is saved, until Ctrl-C.")
     explore_only: bool = flag("Search and count the states; check no property.")
     certificate: Path | None = certificate_flag()
     agree: bool = flag("Run every engine and compare the results.")
@@ -79,6 +80,11 @@ def command(given: CheckArguments) -> int:
     Models of Flink's jobs (failover, regions) also check a job of yours, and whether it can hang: --job-graph FILE, the
     answer of Flink's REST API. They answer questions about it without a search: --what-if 'lose=TASK', fail=TASK, lose-tm=ID.
     """
+    if given.watch:
+        from streamproof.cli.watching import watch
+
+        with interrupts.unlimited():
+            watch(given.chosen.model, [word for word in sys.argv[1:] if word != "--watch"])
     begun, engine, options, output = time.perf_counter(), given.engine, given.options, given.output
     if options.master is not None and engine == next(iter(CHECKS)):
         engine = "spark"

@@ -17,6 +17,7 @@ from streamproof.difference.behaviours import (
     observers,
 )
 from streamproof.explicit.exploration import Exploration, explore
+from streamproof.explicit.level_search import Stop
 from streamproof.explicit.witness import Witnesses
 from streamproof.system.model import Property, System, fairness_constraints
 from streamproof.system.verdict import Finding, Trace, Verdict
@@ -131,7 +132,8 @@ class ModelDifference:
     @property
     def interrupted(self) -> bool:
         """Whether the user ended the comparison."""
-        return self.before.interrupted or self.after.interrupted
+        ended = self.behaviours.stopped == Stop.INTERRUPTED.value
+        return ended or self.before.interrupted or self.after.interrupted
 
 
 def compare_systems(
