@@ -50,6 +50,32 @@ assert {verdict.answer for verdict in found} == {"accepted"}
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps([events, read - start, used() - read, peak]))
 """
+MONITOR = """
+import json, resource, sys
+from pathlib import Path
+used = lambda: sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+start, events, read = used(), 0, 0.0
+for log in sorted(Path(sys.argv[1]).glob("*.ndjson")):
+    held = {}
+    before = used()
+    lines = [json.loads(line) for line in log.open()]
+    read += used() - before
+    for event in lines:
+        events += 1
+        of, args = event["trace"], event.get("args", {})
+        if event["event"] == "gate_opened":
+            held.update({(of, channel): args["exclusive"] for channel in args["channels"]})
+        elif event["event"] == "credits_received":
+            held[of, args["channel"]] += args["credits"] - args["sent"]
+            assert held[of, args["channel"]] >= 0, event
+        elif event["event"] == "buffers_sent":
+            for channel, number in args["sent"].items():
+                if (of, channel) in held:
+                    held[of, channel] -= number
+                    assert held[of, channel] >= 0, event
+print(json.dumps([events, read, used() - start - read]))
+"""
+"""A monitor written by hand for one property: no sender sends more buffers than it has credits."""
 SEEDS = 10
 LINES = 1_000_000
 PUBLISHED = (
@@ -88,7 +114,10 @@ def others(folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "streamproof", *words], check=True, capture_output=True)
     events, read, followed, memory = child(EVENTS, trace)
     rate = f"{events / followed:,.0f}"
+    checked, parsed, judged = child(MONITOR, trace)
     print(f"| {SEEDS} simulated runs of PageRank | {events:,} | {read:.1f} | {followed:.1f} | {rate} | {memory:.0f} |")
+    rate = f"{checked / judged:,.0f}"
+    print(f"| the same, by a monitor for one property | {checked:,.0f} | {parsed:.1f} | {judged:.2f} | {rate} | |")
     lines = repeated(Cluster(chain(10, 10, exchange=Exchange.PIPELINED_BOUNDED)), "B", 7_000).lines[:LINES]
     (folder / "lines").mkdir()
     (folder / "lines" / "flink-jobmanager.log").write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime_runs import example
-from streamproof.conformance import InputError, events, validate_paths
+from streamproof.conformance import InputError, events, moves, validate_paths
 from streamproof.explicit import single_steps
 from streamproof_runtime.event_log import lines
 from streamproof_runtime.simulator.simulation import Simulation
@@ -48,6 +48,7 @@ def compare(jobs: tuple[str, ...], seeds: range, copies: int, folder: Path, patc
             generated = answers(log)
             patch.setattr(single_steps, "_GENERATED", {})
             patch.setattr(single_steps, "OFTEN", 10**9)
+            patch.setattr(moves, "PLAIN", True)
             assert answers(log) == generated, (seed, number)
             patch.undo()
             found.update([v["verdict"] for v in generated[0]] or ["error"])

@@ -117,7 +117,8 @@ def compare(seeds: range, patch: pytest.MonkeyPatch) -> Counter[str]:
         steps = SystemMoves(logs[0].system)
         fast = [outcome(task, steps, limit) for task in logs]
         patch.setattr(moves, "PLAIN", True)
-        plain = [outcome(task, SystemMoves(task.system), limit) for task in logs]
+        steps = SystemMoves(logs[0].system)
+        plain = [outcome(task, steps, limit) for task in logs]
         patch.undo()
         assert fast == plain, seed
         for found in plain:

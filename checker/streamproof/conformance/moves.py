@@ -38,6 +38,8 @@ class SystemMoves:
         self.system = system
         self.interpreter = Interpreter(system)
         self.footprints = Footprints(system)
+        """Those of hidden actions that are taken late; which one of a step is found may depend on earlier steps."""
+        self._effects = Footprints(system)
         self.beliefs = Beliefs()
         self.beliefs.recurring = not PLAIN
         self._grounding = grounding
@@ -63,8 +65,8 @@ class SystemMoves:
             return self._known[key][1]
         if len(self._known) >= REMEMBERED:
             self._known.clear()
-        writes = self.footprints.take(instance, state).writes
-        after = None if writes is None else self.footprints.layout.written(state, writes)
+        writes = self._effects.take(instance, state).writes
+        after = None if writes is None else self._effects.layout.written(state, writes)
         self._known[key] = (instance, after)
         return after
 

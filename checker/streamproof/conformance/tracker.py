@@ -116,7 +116,7 @@ class Tracker:
                 return self._outcome(events, max(largest, len(reached)), reached, rejection)
             reader, at, observation, step = found
             largest = max(largest, step.size)
-            belief, paths = step.after, step.paths(paths)
+            belief, paths = step.after.entered(), step.paths(paths)
             reader.take(at)
             if reader.first >= len(reader.observations):
                 self._see(readers)
@@ -178,7 +178,7 @@ class Tracker:
         self._kind = names, self.limit, self.eager
 
     def _kept(self, states: Iterable[State]) -> Belief:
-        return self._steps.beliefs.get(self._kind, states)
+        return self._steps.beliefs.get(self._kind, states).entered()
 
     def _open(self, belief: Belief, paths: list[Path]) -> tuple[Reached, int]:
         """The states before an observation that leads to too many, and the number of those that were followed."""
@@ -196,8 +196,10 @@ class Tracker:
         if like in belief.steps:
             beliefs.count(False)
             return belief.steps[like]
-        beliefs.count(True)
-        step = belief.steps[like] = self._computed(belief, observation)
+        step = self._computed(belief, observation)
+        if not belief.groups:
+            beliefs.count(True)
+            belief.steps[like] = step
         return step
 
     def _computed(self, belief: Belief, observation: Observation) -> BeliefStep | None:
@@ -212,7 +214,9 @@ class Tracker:
             for end, taken in found:
                 if end not in after:
                     after[end] = at, before + taken
-        return BeliefStep(self._kept(after), tuple(after.values()), len(closed)) if after else None
+        if not after:
+            return None
+        return BeliefStep(self._steps.beliefs.get(self._kind, after), tuple(after.values()), len(closed))
 
     def _reduced(self, belief: Belief) -> Mapping[State, Link]:
         """The belief with all that hidden actions reach if that is little, else without what they reach from the rest of
