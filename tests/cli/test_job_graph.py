@@ -160,6 +160,9 @@ def test_too_many_tasks_are_refused_from_their_number(streamproof: Any, tmp_path
         done = streamproof(*words, "--what-if", f"fail=B (1/{sizes['B']})")
         assert (done.code, f"if fail=B (1/{sizes['B']}): 2 of {count.replace(',', '')} tasks" in done.out) == (0, True)
         assert streamproof("simulate", "failover", "--job-graph", str(file)).code == 152
+    file.write_text(rest([("A", "B", "pipelined", "FORWARD")], {"A": 600, "B": 600}), encoding="utf-8")
+    done = streamproof("check", "failover", "--job-graph", str(file), "--timeout", "60")
+    assert (done.code, "1,200 tasks: the rules of this model would have about" in done.err) == (152, True), done.err
     file.write_text(rest([], {"A": 34}), encoding="utf-8")
     words = ("check", "failover", "--job-graph", str(file), "--property", "survives", "-q", "-p", "losses=0")
     done = streamproof(*words)

@@ -76,8 +76,8 @@ def test_the_json_has_the_reductions(streamproof: Any) -> None:
         ),
         (
             ["--resume", "d", "--spill", "e"],
-            "what was spilled to disk is in no checkpoint",
-            "leave out --resume, or --spill\n",
+            "states on disk and their checkpoint have one folder",
+            "name one folder with --spill and --resume\n",
         ),
     ],
 )

@@ -230,12 +230,11 @@ def test_a_folder_that_will_not_do_is_refused_at_once(tmp_path: Path) -> None:
     [
         ({"tier": "python"}, "only the compiled tier spills"),
         ({"por": True}, "only the compiled tier spills"),
-        ({"workers": 2}, "has one worker"),
-        ({"checkpoint": Path("kept")}, "in no checkpoint"),
+        ({"checkpoint": Path("kept")}, "have one folder"),
     ],
 )
 def test_what_does_not_go_together(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    """Spilling is for one thread of compiled code, without reduction and checkpoint; the rest is refused by name."""
+    """Spilling is for compiled code without reduction; a checkpoint is in the same folder. The rest is refused by name."""
     with pytest.raises(UsageError, match=message):
         explore(FULL, SearchOptions(spill=tmp_path, **options))
     assert not list(tmp_path.iterdir())

@@ -277,12 +277,16 @@ class SearchOptions:
                 yield "only the compiled tier writes checkpoints", f"leave out {python}, or {stored}"
             if self.spill is not None:
                 yield "only the compiled tier spills to disk", f"leave out {python}, or --spill"
-        if self.spill is not None and several:
-            yield "a search that spills to disk has one worker", "leave out --workers, or --spill"
         if self.spill is not None and self.resume is not None and self.master is not None:
             yield "a search goes on in the folder of --resume", "leave out --spill"
-        elif self.spill is not None and self.storage is not None:
-            yield "what was spilled to disk is in no checkpoint", f"leave out {stored}, or --spill"
+        elif self.spill is not None and self.storage not in (None, Path(self.spill)):
+            yield "states on disk and their checkpoint have one folder", f"name one folder with --spill and {stored}"
+
+    @property
+    def in_files(self) -> bool:
+        """Whether wide levels are searched in files by processes of this machine, and can be resumed."""
+        several = self.workers is not None and self.workers > 1
+        return self.master is None and self.spill is not None and (several or self.storage is not None)
 
     @property
     def reduced(self) -> bool:

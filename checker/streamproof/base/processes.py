@@ -23,6 +23,7 @@ from streamproof.base.errors import SystemFailure
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+PULSE_SECONDS = 0.1
 PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of Linux: this process gets a signal when the thread that forked it ends."""
 
@@ -39,9 +40,14 @@ def can_fork() -> bool:
 
 
 def in_processes(
-    work: Callable[[Job], Result], jobs: Sequence[Job], processes: int, purpose: str
+    work: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    processes: int,
+    purpose: str,
+    pulse: Callable[[], None] | None = None,
 ) -> Iterator[tuple[Job, Result | Ended | None]]:
-    """The result of `work` for each job, in the order of completion; the processes take the jobs in order.
+    """The result of `work` for each job, in the order of completion; the processes take the jobs in order. `pulse` is called
+    repeatedly; what it raises ends the processes.
 
     None: `work` raised an exception, or its result cannot be pickled. Raises `SystemFailure`, which names the purpose, if no
     process can be started.
@@ -55,7 +61,9 @@ def in_processes(
                 process = idle.pop() if idle else _Process(work, purpose)
                 busy[process.results.fileno()] = process
                 process.send(waiting.popleft())
-            for results in wait(list(busy)):
+            if pulse is not None:
+                pulse()
+            for results in wait(list(busy), None if pulse is None else PULSE_SECONDS):
                 process = busy.pop(cast(int, results))
                 result = process.receive()
                 if isinstance(result, Ended):

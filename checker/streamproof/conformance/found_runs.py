@@ -265,8 +265,10 @@ def judge_readings(
     *,
     again: int = 1,
     alone: bool = True,
+    processes: int = 1,
 ) -> JudgedRun:
-    """The verdicts on one run, and its events written if requested. `again` and `alone`: as in `FoundRun`.
+    """The verdicts on one run, and its events written if requested. `again` and `alone`: as in `FoundRun`; `processes`: as in
+    `judge`.
 
     Raises `InputError` for a job graph that is not the run's and, if it is alone, for a log that cannot be read, and
     `SystemFailure` if the events cannot be written.
@@ -295,7 +297,7 @@ def judge_readings(
             shown = [visible(str(problem)) for problem in plan.problems[:DAMAGE_SHOWN]]
             found.problems += [problem for problem in shown if problem not in found.problems]
             judged: list[Event] | None = [] if request.covered else None
-            found.verdicts += judge(plan, reading.model, judged)
+            found.verdicts += judge(plan, reading.model, judged, processes=processes)
             if request.covered:
                 found.coverage.reasons.update(getattr(reading.binding, "unjudged", {}))
                 found.coverage.add("", plan.events, judged or ())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
-from streamproof.base.errors import Loc
+from streamproof.base.errors import Loc, SystemFailure
+from streamproof.base.processes import Ended, can_fork, in_processes
 from streamproof.conformance.binding import Plan, Task, Unit
 from streamproof.conformance.event import Event
 from streamproof.conformance.moves import SystemMoves
@@ -19,8 +22,13 @@ from streamproof.system import StreamproofError
 NOTHING = "no event of the run says anything about the model"
 
 
-def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[RunVerdict]:
-    """The verdicts of one run. The events that a model accepted are added to `judged`."""
+SHARES = 4
+"""Number of parts of a case's tasks for each process, so that an uneven one delays the others less."""
+
+
+def judge(plan: Plan, model: str, judged: list[Event] | None = None, *, processes: int = 1) -> list[RunVerdict]:
+    """The verdicts of one run. The events that a model accepted are added to `judged`. `processes`: their number for the
+    tasks of a case, which are independent of each other."""
     order = {e.key: at for at, e in enumerate(plan.events)}
     read = Counter(e.trace for e in plan.events)
     if not plan.cases:
@@ -43,21 +51,21 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None) -> list[Run
             read=read[case.trace],
             unknown=plan.unknown,
         )
-        return _CaseJudge(case, order, undecided, judged, shared).verdict()
+        return _CaseJudge(case, order, undecided, judged, shared, processes).verdict()
 
     found = [verdict(case) for case in plan.cases]
     if plan.larger is None:
         return found
-    return [_with_room(v, plan, model, judged) if v.answer == "inconclusive" else v for v in found]
+    return [_with_room(v, plan, model, judged, processes) if v.answer == "inconclusive" else v for v in found]
 
 
-def _with_room(verdict: RunVerdict, plan: Plan, model: str, judged: list[Event] | None) -> RunVerdict:
+def _with_room(verdict: RunVerdict, plan: Plan, model: str, judged: list[Event] | None, processes: int) -> RunVerdict:
     """The verdict with the first larger bounds by which an undecided case is accepted; without any, the verdict by which
     most events are explained."""
     best = verdict
     for other in plan.larger() if plan.larger is not None else ():
         cases = tuple(case for case in other.cases if case.trace == verdict.trace)
-        for found in judge(replace(other, cases=cases), model, judged):
+        for found in judge(replace(other, cases=cases), model, judged, processes=processes):
             if found.answer == "accepted":
                 return found
             if found.answer == "inconclusive" and found.matched > best.matched:
@@ -71,6 +79,16 @@ def _machines(case: Unit, model: str) -> tuple[Relation, ...]:
     return tuple(dict.fromkeys(relation_of(system, model) for system in followed))
 
 
+def _shares(tasks: Sequence[Task], number: int) -> list[list[int]]:
+    """The positions of the tasks in at most `number` shares of about equal size, the largest first."""
+    sizes = [sum(len(s.observations) for s in task.streams) + sum(map(len, task.spans)) for task in tasks]
+    shares: list[tuple[int, list[int]]] = [(0, []) for _ in range(min(number, len(tasks)))]
+    for at in sorted(range(len(tasks)), key=lambda at: -sizes[at]):
+        size, share = heapq.heappop(shares)
+        heapq.heappush(shares, (size + sizes[at], [*share, at]))
+    return [share for _, share in sorted(shares, reverse=True)]
+
+
 class _CaseJudge:
     """Follows the behaviours of one case and combines the outcomes into one verdict."""
 
@@ -81,9 +99,11 @@ class _CaseJudge:
         open_verdict: RunVerdict,
         judged: list[Event] | None,
         moves: dict[tuple[int, int], SystemMoves],
+        processes: int,
     ) -> None:
         """`moves`: those of the machines of the plan, by numbers of system and grounding."""
         self.case, self.order, self.open, self.judged, self.moves = case, order, open_verdict, judged, moves
+        self.processes = processes
 
     def place(self, event: Event) -> int:
         """The position of an event in the run."""
@@ -116,7 +136,28 @@ class _CaseJudge:
             follow = OverlapTracker if task.spans else Tracker
             return follow(task, rank=self.place, steps=self.moves[machine]).run()
 
-        return [outcome(task) for task in self.case.tasks]
+        tasks = self.case.tasks
+        processes = min(self.processes, len(tasks))
+        if processes <= 1 or not can_fork():
+            return [outcome(task) for task in tasks]
+
+        def outcomes(numbers: Sequence[int]) -> list[Tracked] | StreamproofError:
+            try:
+                return [outcome(tasks[number]) for number in numbers]
+            except StreamproofError as error:
+                return error
+
+        found: dict[int, Tracked] = {}
+        for numbers, results in in_processes(outcomes, _shares(tasks, SHARES * processes), processes, "validation"):
+            if isinstance(results, Ended):
+                raise SystemFailure(
+                    f"a process that followed it ended ({results.code}); it may have been out of memory"
+                )
+            results = outcomes(numbers) if results is None else results
+            if isinstance(results, StreamproofError):
+                raise results
+            found |= zip(numbers, results, strict=True)
+        return [found[number] for number in range(len(tasks))]
 
     def _damage_before(self, event: Event | None) -> Loc | None:
         """An unreadable line, possibly an event, before the rejected one."""

@@ -127,15 +127,21 @@ def _judged(
     workers: int | None,
 ) -> Iterator[JudgedRun]:
     """What was judged of each run, in their order."""
-    processes = min(fitting_workers([run.size for run, _ in found]) if workers is None else workers, len(found))
-    if processes > 1 and can_fork():
+    sizes = [run.size for run, _ in found]
+    if len(found) == 1:
+        sizes *= 2  # it is divided by its tasks
+    processes = fitting_workers(sizes) if workers is None else workers
+    if min(processes, len(found)) > 1 and can_fork():
+        processes = min(processes, len(found))
         from streamproof.conformance.validation import judge_in_processes
 
         yield from judge_in_processes(found, request, processes, on_progress)
         return
     for run, readings in found:
         with with_progress(on_progress):
-            judged = judge_readings(readings, request, on_progress, again=run.again, alone=run.alone)
+            judged = judge_readings(
+                readings, request, on_progress, again=run.again, alone=run.alone, processes=processes
+            )
         yield judged
 
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamproof import version
 from streamproof.base.errors import ModelError, OutOfTime, SystemFailure, TooLarge, UsageError
 from streamproof.base.files import expect_writable, new_folders
+from streamproof.base.optional import expect_pyarrow
 from streamproof.base.options import (
     AUTO,
     COMPILED,
@@ -273,6 +275,9 @@ def explore(
     `spill` (temporal properties stay undecided once memory is used up) and after `checkpoint` and `resume`. A reduced search
     has the same verdicts; `Exploration.reductions` lists the reductions that apply.
 
+    With `spill` and several `workers`, or with `spill` and `checkpoint` or `resume` of the same folder, processes of this
+    machine search the wide levels, which are files there; each level is a checkpoint.
+
     `on_progress` is called at most once a second. `on_violation` is called with each violation at the end of its level, after
     the interpreter has replayed its trace. With a `cluster`, its processes search the wide levels;
     temporal properties and termination stay undecided once states are in its folder.
@@ -282,6 +287,13 @@ def explore(
     """
     if options.spill is not None:
         expect_writable(options.spill, None)
+        if cluster is None and options.in_files:
+            from streamproof.explicit.cluster import Cluster, LocalExecutor
+
+            expect_pyarrow("a search in files that can be resumed")
+            executor = LocalExecutor("search", options.workers, options.memory)
+            cluster = Cluster(executor, str(Path(options.spill).absolute()), resume=options.resume is not None)
+            options = replace(options, spill=None, workers=None, checkpoint=None, resume=None)
     held = resident_bytes()
     if options.memory is not None and options.memory <= held:
         raise UsageError(

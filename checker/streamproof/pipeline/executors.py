@@ -1,4 +1,4 @@
-"""Executors of jobs: processes of this machine, and those of a Spark cluster."""
+"""The executor whose processes are those of a Spark cluster."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamproof.base.errors import SystemFailure
-from streamproof.base.options import memory_of_machine
-from streamproof.base.processes import Ended, can_fork, in_processes
+from streamproof.explicit.cluster import SHARES, room_of
 from streamproof.explicit.level_search import processors
 from streamproof.pipeline import session
 from streamproof.pipeline.session import Progress, spark_failures, spark_session
@@ -23,56 +21,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 J = TypeVar("J")
 
-SHARES = 2
-"""Number of partitions for each processor of the cluster, so that an uneven one delays the others less."""
 TASK_BYTES = 1 << 30
 """Memory of a task on a cluster, unless ``--memory`` says how much all tasks of this machine have."""
-LOCAL_SHARE = 0.4
-"""Share of this machine's memory that its tasks have together."""
 WAIT_SECONDS = 0.1
-
-
-class LocalExecutor:
-    """Processes of this machine, or this process itself if there is one job or it has threads."""
-
-    def __init__(self, purpose: str, processes: int | None = None) -> None:
-        """`processes`: their number; None: one for each processor."""
-        self._purpose = purpose
-        self.processors = processes or processors()
-
-    @contextmanager
-    def reporting(self, progress: Progress | None, doing: str, jobs: int) -> Iterator[Callable[[], None]]:
-        """Reports `doing`, and then the number of finished jobs whenever the given function is called."""
-        done = count(1)
-
-        def pulse() -> None:
-            if progress is not None and jobs > 1:
-                progress(f"{doing}: {next(done)} of {jobs} tasks")
-
-        if progress is not None:
-            progress(doing)
-        yield pulse
-
-    def run(self, work: Callable[[J], T], jobs: Sequence[J], pulse: Callable[[], None]) -> list[T]:
-        """The results of a function for all jobs, in their order. Calls `pulse` after each job."""
-        processes = min(self.processors, len(jobs))
-        if processes <= 1 or not can_fork():
-            found = []
-            for job in jobs:
-                found.append(work(job))
-                pulse()
-            return found
-        results: dict[int, T] = {}
-        numbers = range(len(jobs))
-        for number, result in in_processes(lambda number: (work(jobs[number]),), numbers, processes, self._purpose):
-            if isinstance(result, Ended):
-                raise SystemFailure(
-                    f"a process for the {self._purpose} ended ({result.code}); it may have been out of memory",
-                    remedy="use a machine with more memory, or a cluster with --master URL",
-                )
-            results[number] = work(jobs[number]) if result is None else result[0]
-            pulse()
-        return [results[number] for number in numbers]
 
 
 class SparkExecutor:
@@ -85,8 +36,7 @@ class SparkExecutor:
         self._doing = doing
         self._context: SparkContext | None = None
         self._cores = cores = _local_cores(master)
-        whole = memory or int((memory_of_machine() or 4 << 30) * LOCAL_SHARE)
-        self.room = whole // max(1, cores) if cores else TASK_BYTES
+        self.room = room_of(cores, memory) if cores else TASK_BYTES
         """Memory of a task, in bytes."""
 
     @property

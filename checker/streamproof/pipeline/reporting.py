@@ -18,8 +18,9 @@ from streamproof.base.errors import InputError
 from streamproof.base.files import PAGE, PARQUET, Content, Form, expect_writable, new_folders, write_all
 from streamproof.base.records import dataclass, replace
 from streamproof.conformance.run_verdict import ANSWERS
+from streamproof.explicit.cluster import LocalExecutor
 from streamproof.pipeline import reading, tables
-from streamproof.pipeline.executors import LocalExecutor, SparkExecutor
+from streamproof.pipeline.executors import SparkExecutor
 from streamproof.pipeline.grouping import GROUPS, ReadJob, Trouble, group_rows
 from streamproof.pipeline.inputs import Inputs, Skipped, discover
 from streamproof.pipeline.reading import Source, line_of

@@ -122,15 +122,21 @@ def grouped(keys: Iterable[K], pairs: Iterable[tuple[K, str]]) -> dict[K, tuple[
     found: dict[K, dict[str, None]] = {key: {} for key in keys}
     for key, value in pairs:
         found[key][value] = None
-    return {key: tuple(values) for key, values in found.items()}
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    return {key: shared.setdefault(some, some) for key, values in found.items() for some in (tuple(values),)}
 
 
 def grouped_by(
     regions: Mapping[str, tuple[str, ...]], partitions: Iterable[str]
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Regions -> the partitions to which `regions` assigns them."""
-    by = [(regions[p], p) for p in partitions]
-    return grouped([key for key, _ in by], by)
+    same: dict[int, tuple[tuple[str, ...], list[str]]] = {}  # equal tuples are mostly one object, and slow to hash
+    for p in partitions:
+        same.setdefault(id(regions[p]), (regions[p], []))[1].append(p)
+    found: dict[tuple[str, ...], dict[str, None]] = {}
+    for key, parts in same.values():
+        found.setdefault(key, {}).update(dict.fromkeys(parts))
+    return {key: tuple(parts) for key, parts in found.items()}
 
 
 ConsumedGroup: TypeAlias = tuple[tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]]

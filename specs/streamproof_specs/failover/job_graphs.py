@@ -21,6 +21,8 @@ AS_FLINK = "merge-within-logical-region-only"
 MOST_TERMS, MOST_TOGETHER, MOST_LOSSES = 1_000_000, 33, 4_096
 """Largest number of terms of the rules, of tasks that are scheduled together in a search of all states, and of pairs of a
 region and a set of partitions lost with it."""
+LARGER = 12
+"""Number of terms whose reading takes as long as that of the terms of a failing task and another task or channel."""
 _AT_WORK = ("SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
 SHOWN = 20
 """Largest number of regions listed, and of tasks of one region."""
@@ -98,11 +100,13 @@ def grouped_infeasible(model: BatchJob, search: bool) -> str | None:
 def infeasible(model: BatchJob, search: bool) -> str | None:
     """Why a job has too many tasks for the model's rules, or for a `search` of all states; None if it may be possible.
 
-    Each failure of a task and each missing input has a term for every pair of a region and a reader of a partition. A search
+    Each failure of a task and each missing input has a term for every pair of a region and a reader of a partition, and
+    larger ones for all tasks and channels. A search
     of all states meets, of the tasks that are scheduled together, each set of running ones.
     """
     restarts = len(model.tasks) + sum(map(len, model.reads.values()))
     terms = restarts * max(len(model.regions) - 1, 0) * sum(map(len, model.consuming_regions.values()))
+    terms += LARGER * len(model.tasks) * (len(model.tasks) + len(model.channels))
     first = (tasks for tasks in model.regions.values() if not any(model.upstream[t] for t in tasks))
     together = sum(map(len, first))
     if model.merging is Merging.TOPOLOGY:  # else some regions may never be scheduled
