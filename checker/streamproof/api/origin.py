@@ -14,7 +14,6 @@ from streamproof.base.records import dataclass
 from streamproof.base.seals import is_sealed, seal_of
 from streamproof.exchange.itf.reading import Document, read_meta
 from streamproof.exchange.itf.writing import Origin
-from streamproof.model_registry import is_registered
 
 FOLDERS = 5
 """Number of folders above a trace file in which its model is searched."""
@@ -30,7 +29,7 @@ class _Place:
 
 def origin_of(text: str) -> Origin | None:
     """The origin of a trace of the model that a text of the command line names; None for a registered model."""
-    if is_registered(text):
+    if not text.endswith(".py") and ":" not in text:  # a registered name
         return None
     place = _place(text, Path.cwd())
     return Origin(place.text, seal_of(place.sealed))
