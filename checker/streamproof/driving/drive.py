@@ -18,6 +18,7 @@ from streamproof.driving.driver import Chooser, DriveCoverage, Driver, Ran, Subj
 from streamproof.driving.script import CallScript
 from streamproof.driving.shrinking import shortened
 from streamproof.interrupts import requested
+from streamproof.system.model import State
 from streamproof.system.verdict import number_of
 
 SEEDS = 1 << 32
@@ -67,6 +68,8 @@ class Drive:
     stopped: str | None = None
     seconds: float = 0.0
     calls: int = 0
+    states: int = 0
+    """Number of states of the model that the implementation was led through."""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ def drive(
     seed = random.SystemRandom().randrange(SEEDS) if options.seed is None else options.seed
     deadline = None if options.time_limit is None else begun + options.time_limit
     ends: Counter[str] = Counter()
+    states: set[State] = set()
     undecided: Ran | None = None
     difference = shortest = last = None
     shrinking, again, stopped = 0, False, None
@@ -136,6 +140,7 @@ def drive(
                 break
             ran = last = driver.run(script, choose)
             ends[ran.ended] += 1
+            states.update(*{exchange.states for exchange in ran.exchanges})
             if on_progress is not None:
                 on_progress(f"{driver.coverage.scripts} scripts, {driver.coverage.calls} calls")
             if ran.ended in ("undecided", "hang"):
@@ -159,7 +164,7 @@ def drive(
     seconds = time.monotonic() - begun
     return Drive(
         subject, source.text, seed, coverage, ends, difference, shortest, again, shrinking, undecided, last, tuple(never),
-        stopped, seconds, coverage.calls,
+        stopped, seconds, coverage.calls, len(states),
     )  # fmt: skip
 
 
@@ -189,6 +194,7 @@ def record(found: Drive) -> dict[str, Any]:
         "doubts": [*found.doubts],
         "scripts": coverage.scripts,
         "calls": coverage.calls,
+        "states": found.states,
         "values": coverage.values,
         "refusals": coverage.refusals,
         "ends": dict(found.ends),
