@@ -24,6 +24,7 @@ from streamproof.model_registry import bundled, find
 from streamproof.system import BOOL, Action, Fairness, Instance, Kind, Property, System, UsageError, Variable, Verdict
 from streamproof.system import build as b
 from streamproof.system.formula import Always, AndF, Atom, Formula, LeadsTo, NotF, OrF, parts
+from streamproof.system.model import fairness_constraints
 from streamproof.system.reference import reference
 from streamproof.traces.replay import verify
 from streamproof_models.reference.async_termination_detection import AsyncTerminationDetection
@@ -35,6 +36,8 @@ from streamproof_models.reference.token_ring import TokenRing
 
 pytestmark = pytest.mark.skipif(spin.installed() is not None, reason=f"needs Spin: {spin.installed()}")
 QUICK = spin.SpinOptions(hash_bits=16, depth=2_000_000, optimise="-O0", seconds=100)
+MOST_STRONG = 12
+"""Maximum number of constraints of strong fairness, each of which doubles the states that Spin visits."""
 AT_LENGTH = replace(QUICK, hash_bits=22, seconds=3_600)
 """The C compiler takes minutes for the automaton of a formula with many fairness constraints."""
 
@@ -233,10 +236,13 @@ def test_models_with_counts_of_spin_on_their_pages_agree(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=[f"{n}-{v}" if v else n for n, v in VARIANTS])
 def test_every_bundled_model_and_variant_agrees(name: str, variant: str | None) -> None:
-    """At its small size each has the same counts and verdicts for Spin, temporal properties included."""
+    """At its small size each has the same counts and verdicts for Spin, temporal properties included, but where strong
+    fairness multiplies the states too often."""
     system = _small(name, variant)
     ours = _counted_alike(system)
-    decided = {answer.property: answer.verdict for answer in spin.decide(system, None, AT_LENGTH)}
+    strong = sum(constraint.fairness is Fairness.STRONG for constraint in fairness_constraints(system))
+    asked = [p.name for p in system.properties if p.kind is not Kind.TEMPORAL or strong <= MOST_STRONG]
+    decided = {answer.property: answer.verdict for answer in spin.decide(system, asked, AT_LENGTH)}
     assert decided == {name: ours.finding(name).verdict for name in decided}
 
 

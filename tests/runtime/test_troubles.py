@@ -106,22 +106,23 @@ def test_a_process_that_stands_still_is_replaced(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
 @pytest.mark.parametrize("name", ["jobmaster", "rm", "tm-1"])
 def test_a_process_is_killed_or_frozen_at_any_moment(name: str, number: int, part: int, tmp_path: Path) -> None:
-    """Ten moments from the start of the job to after its end: the result is right, and some runs lose the process."""
-    lost = 0
+    """Ten moments from the start of the job to after its end, most of them before it: the result is right."""
+    struck = 0
     for seed in range(10 * part, 10 * part + 10):
         trouble = Trouble(tmp_path, SLOW, beat=0.1, restarts=1000)
 
         def strike(trouble: Trouble = trouble) -> None:
+            nonlocal struck
             with suppress(KeyError, ProcessLookupError):  # the job may have ended
                 os.kill(trouble.process(name), number)
+                struck += 1
 
         timer = threading.Timer(random.Random(f"{name} {number} {seed}").uniform(0, 2.5), strike)
         trouble.when["started"] = timer.start
         outcome = trouble.run()
         timer.cancel()
         assert (seed, trouble.file.wrong(outcome.results)) == (seed, "")
-        lost += any(f"{name} has ended: killed by SIGKILL" in text for text in trouble.told)
-    assert lost >= 2
+    assert struck >= 3
 
 
 def test_a_user_function_may_block_longer_than_a_proof_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
