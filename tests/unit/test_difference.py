@@ -149,11 +149,11 @@ def pair(seed: int) -> tuple[System, System]:
     return (system, other) if random.randrange(2) else (other, system)
 
 
-@pytest.mark.parametrize("begin", share(range(0, 1_000, 20), of=50))
+@pytest.mark.parametrize("begin", share(range(0, 1_000, 5), of=200))
 def test_agrees_with_a_naive_comparison(begin: int) -> None:
     """Random pairs, in every view: the same actions differ, after the same number of steps; the interpreter replays each."""
     differing = 0
-    for seed in range(begin, begin + 20):
+    for seed in range(begin, begin + 5):
         before, after = pair(seed)
         for view in (STEPS, ACTIONS, STATES):
             gained, lost, deepest = naively(before, after, view)
@@ -163,12 +163,12 @@ def test_agrees_with_a_naive_comparison(begin: int) -> None:
                 shown = by_key(own, view, deepest)
                 assert shown == right or found.stopped is not None, (seed, view)
                 differing += bool(right)
-    assert differing > 10
+    assert differing > 1
 
 
 def test_reachable_states_and_verdicts_of_random_pairs() -> None:
     """The states that only one system has are those of a plain search; verdicts are those of a check."""
-    for seed in range(12):
+    for seed in range(6):
         before, after = pair(seed)
         if not all(any(Interpreter(one).initial_states()) for one in (before, after)):
             continue
@@ -269,7 +269,6 @@ def test_variants_parameters_and_commits(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "limits.py").write_text("SIZE = 2\n")
     code, shown, _ = at_commit("HEAD", "--format", "markdown")
     assert (code, shown.splitlines()[0]) == (163, "### `tank (size=3) at HEAD` → `tank (size=2)`")
-    assert "no commit 'nowhere'" in at_commit("nowhere")[2]
     with pytest.raises(UsageError, match="one model is compared with itself"):
         answered("tank.py")
 
@@ -303,6 +302,7 @@ def test_models_that_are_not_of_the_commit(tmp_path: Path, monkeypatch: pytest.M
     for words in (["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "three"]):
         subprocess.run(["git", *words], check=True)
     assert at_commit("HEAD", "-q")[0] == 0
+    assert "no commit 'nowhere'" in at_commit("nowhere")[2]
 
 
 def test_markdown_has_no_markup_of_models() -> None:
