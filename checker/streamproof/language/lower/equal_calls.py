@@ -46,8 +46,8 @@ class EqualCalls:
         self._known: dict[Any, _Lowered | None] = {}
         """By function and arguments; None: it is lowered each time."""
         self._met: set[Any] = set()
-        self._kept: list[Any] = []
-        """The objects whose numbers are in keys."""
+        self._kept: dict[int, Any] = {}
+        """The objects whose numbers are in keys; kept, so that no other object gets a number of theirs."""
         self._tuples: dict[int, bool] = {}
 
     def key(self, function: Any, args: list[Term], kwargs: dict[str, Term]) -> Any:
@@ -56,6 +56,8 @@ class EqualCalls:
         if kwargs or not isinstance(plain, types.FunctionType) or plain.__code__.co_freevars not in _CLOSED:
             return None
         owner = function.__self__ if isinstance(function, types.MethodType) else None
+        self._kept[id(plain)] = plain
+        self._kept[id(owner)] = owner
         parts: list[Any] = [id(plain), id(owner)]
         for arg in args:
             if type(arg) in _PLAIN:
@@ -72,7 +74,7 @@ class EqualCalls:
         """Whether a tuple has only texts, so that an equal one is the same."""
         number = id(value)
         if number not in self._tuples:
-            self._kept.append(value)
+            self._kept[number] = value
             self._tuples[number] = all(type(part) is str for part in value)
         return self._tuples[number]
 
