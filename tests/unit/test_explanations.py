@@ -20,7 +20,7 @@ from streamproof.base.options import SearchOptions
 from streamproof.cli.verbs import cli
 from streamproof.exchange.drawings.mermaid import mermaid_text
 from streamproof.exchange.drawings.sequence import sequence_of
-from streamproof.exchange.itf.reading import load
+from streamproof.exchange.itf.reading import load, read_meta
 from streamproof.system import System
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.verdict import Trace, Verdict
@@ -233,7 +233,7 @@ def test_own_traces_say_where_they_come_from(tmp_path: Path, monkeypatch: pytest
     own = tmp_path / "traces" / "low.itf.json"
     own.write_text(own.read_text().replace('"source": "counter.py"', '"source": "other.py"'))
     (tmp_path / "other.py").write_text("raise SystemExit(3)")
-    assert model_at_origin(load(own)) is None
+    assert model_at_origin(read_meta(load(own)).origin, str(own)) is None
     with pytest.raises(InputError, match="is of the model"):
         said("replay", str(own))
     own.write_text(own.read_text().replace('"source": "other.py"', '"source": "counter.py"'))

@@ -99,9 +99,9 @@ def test_class_names_are_unique() -> None:
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
-MOST = 104
+MOST = 105
 """Most modules of ours that a check of a bundled model loads."""
-EVERYTHING = {"cyclic": 114, "lifecycle_failover": 112}
+EVERYTHING = {"cyclic": 117, "lifecycle_failover": 117}
 """Those that need nearly all there is: composition, the compiled tier, temporal properties and traces."""
 
 
@@ -133,7 +133,7 @@ EVERYTHING = {"cyclic": 114, "lifecycle_failover": 112}
     ],
 )
 def test_a_check_loads_what_it_needs(model: str, needed: str, needless: str, tmp_path: Path) -> None:
-    """At most 104 modules of ours beside folders, with few exceptions, and none for what the model does not have."""
+    """At most 105 modules of ours beside folders, with few exceptions, and none for what the model does not have."""
     loaded = runpy.run_path(str(CHECKER.parent / "benchmarks" / "start_up.py"))["loaded"]
     ours = {name.removeprefix("streamproof.") for name in loaded([model, "--quiet"], str(tmp_path))}
     assert {"cli.check", "explicit.search", "language.lower.model_reader", *needed.split()} <= ours

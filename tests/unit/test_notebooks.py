@@ -30,4 +30,3 @@ def test_results_and_systems() -> None:
     assert "&lt;script&gt;" in odd._repr_html_()
     unknown = replace(found.findings[0], verdict=Verdict.INCONCLUSIVE, because="a < b")
     assert "a < b" in cells(replace(found, findings=(unknown,), stopped="time")._repr_html_())
-    assert sp.diff(found.system, found.system)._repr_markdown_().startswith("### `reference.die_hard")

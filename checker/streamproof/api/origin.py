@@ -12,7 +12,6 @@ from pathlib import Path
 
 from streamproof.base.records import dataclass
 from streamproof.base.seals import is_sealed, seal_of
-from streamproof.exchange.itf.reading import Document, read_meta
 from streamproof.exchange.itf.writing import Origin
 
 FOLDERS = 5
@@ -20,7 +19,7 @@ FOLDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ModelPlace:
     """The text of a model, and the text that the seal covers."""
 
     text: str
@@ -35,30 +34,29 @@ def origin_of(text: str) -> Origin | None:
     return Origin(place.text, seal_of(place.sealed))
 
 
-def model_at_origin(document: Document) -> str | None:
+def model_at_origin(origin: Origin | None, file: str) -> str | None:
     """The text of the model that a trace file names as its origin, if this user's streamproof wrote that name."""
-    origin = read_meta(document).origin
     if origin is None or origin.seal is None:
         return None
-    for folder in _folders(document):
+    for folder in _folders(file):
         place = _place(origin.text, folder)
         if is_sealed(place.sealed, origin.seal):
             return place.text
     return None
 
 
-def _place(text: str, folder: Path) -> _Place:
+def _place(text: str, folder: Path) -> _ModelPlace:
     """A model's text from another folder: that of its file there, or of a module that only the working folder has."""
     file, colon, name = (text, "", "") if text.endswith(".py") else text.rpartition(":")
     if not file.endswith(".py"):
-        return _Place(text, f"{os.path.realpath(folder)}\n{text}")
+        return _ModelPlace(text, f"{os.path.realpath(folder)}\n{text}")
     full = os.path.realpath(folder / file)
     near = os.path.relpath(folder / file)
-    return _Place(f"{full if near.startswith(os.pardir) else near}{colon}{name}", f"{full}\n{name}")
+    return _ModelPlace(f"{full if near.startswith(os.pardir) else near}{colon}{name}", f"{full}\n{name}")
 
 
-def _folders(document: Document) -> Iterator[Path]:
+def _folders(file: str) -> Iterator[Path]:
     """The working folder, and the folders above the trace file."""
     yield Path.cwd()
-    above = Path(os.path.abspath(document.name)).parents
+    above = Path(os.path.abspath(file)).parents
     yield from (folder for folder in above[:FOLDERS] if folder != Path.cwd())

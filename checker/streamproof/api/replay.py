@@ -79,7 +79,7 @@ def model_of(document: Document) -> str:
     """The model that a trace file names: that of its origin, if this user's streamproof wrote it, or a bundled one. Raises
     `InputError`."""
     meta, path = read_meta(document), document.name
-    own = model_at_origin(document)
+    own = model_at_origin(read_meta(document).origin, document.name)
     if own is not None:
         return own
     if meta.origin is not None:

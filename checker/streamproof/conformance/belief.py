@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from streamproof.base.records import dataclass
 from streamproof.system import State
-
-if TYPE_CHECKING:
-    from streamproof.conformance.delaying import HiddenGroup
+from streamproof.system.sorts import Value
 
 Taken: TypeAlias = tuple[str, ...]
 Link: TypeAlias = tuple[int, Taken]
@@ -45,6 +43,25 @@ class Path:
 
 
 START = Path(None, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Another local state of a group: the cells that differ, and the actions that lead there."""
+
+    writes: Mapping[int, Value]
+    taken: Taken
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenGroup:
+    """Hidden instances that no other group affects, with their footprint in all local states."""
+
+    touched: frozenset[int]
+    """The cells read or written."""
+    written: frozenset[int]
+    variants: Mapping[State, Variant]
+    """The other local states, by the whole state with only this group's changes."""
 
 
 class Belief:

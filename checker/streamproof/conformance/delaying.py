@@ -24,40 +24,19 @@ in one state, so that an action on a whole array depends only on the elements th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from streamproof.base.records import dataclass
+from streamproof.conformance.belief import HiddenGroup, Taken, Variant
 from streamproof.conformance.binding import Move, Observation
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.recording import RecordingReader
 from streamproof.system import Instance, State
-from streamproof.system.sorts import Value
 from streamproof.transform.footprint import Cells
-
-Taken = tuple[str, ...]
 
 
 class TooMany(Exception):
     """More states than the limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """Another local state of a group: the cells that differ, and the actions that lead there."""
-
-    writes: Mapping[int, Value]
-    taken: Taken
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenGroup:
-    """Hidden instances that no other group affects, with their footprint in all local states."""
-
-    touched: frozenset[int]
-    """The cells read or written."""
-    written: frozenset[int]
-    variants: Mapping[State, Variant]
-    """The other local states, by the whole state with only this group's changes."""
 
 
 class Delaying:

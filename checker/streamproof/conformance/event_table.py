@@ -67,7 +67,7 @@ def record(event: Event) -> dict[str, Any]:
     }
 
 
-class JsonReader:
+class EventLineReader:
     """Reads JSON texts one after the other; `fractions` counts the numbers in them that are not whole."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class JsonReader:
 
 def json_value(text: str | bytes) -> Any:
     """The value of a JSON text. Raises `ValueError`, also for a key that occurs twice in one object."""
-    return JsonReader().value(text)
+    return EventLineReader().value(text)
 
 
 def _no_constant(text: str) -> None:

@@ -30,7 +30,7 @@ from streamproof.base.reading import LINE, MOST, Excess, bounded_lines, json_pro
 from streamproof.base.text import visible_json
 from streamproof.conformance import event_table
 from streamproof.conformance.event import Event
-from streamproof.conformance.event_table import COLUMNS, REQUIRED, JsonReader, json_value, record
+from streamproof.conformance.event_table import COLUMNS, REQUIRED, EventLineReader, json_value, record
 from streamproof.conformance.otlp import is_otlp, otlp_events
 
 Value = str | int | bool | None | list[Any] | dict[str, Any]
@@ -174,7 +174,7 @@ def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_li
 
 def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: bool) -> Iterator[tuple[object, int]]:
     """The value of each line, with its number. Spans may also be one document of many lines."""
-    read = JsonReader()
+    read = EventLineReader()
     lines = enumerate(bounded_lines(stream, Path(name).name), 1)
     nothing_before = True
     for number, raw in lines:

@@ -164,13 +164,15 @@ def compare_behaviours(
     Every one is replayed by the interpreter on both systems. Raises `DifferenceUnconfirmed` if that fails.
     """
     looks = observers(before, after, view)
-    return _Comparison(_Side(before, looks[0], view), _Side(after, looks[1], view), on_nodes).run(Budget(options))
+    return _BehaviourComparison(_Side(before, looks[0], view), _Side(after, looks[1], view), on_nodes).run(
+        Budget(options)
+    )
 
 
 _Node: TypeAlias = tuple[frozenset[State], frozenset[State]]
 
 
-class _Comparison:
+class _BehaviourComparison:
     def __init__(self, before: _Side, after: _Side, on_nodes: Callable[[int], None] | None) -> None:
         self.sides = (before, after)
         self.on_nodes = on_nodes or (lambda count: None)

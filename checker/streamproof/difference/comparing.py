@@ -99,12 +99,6 @@ class ModelDifference:
     fairness: OnlyOne
     """Fairness constraints that only one has: on other steps, or of another strength."""
 
-    def _repr_markdown_(self) -> str:
-        """The differences, for a notebook."""
-        from streamproof.difference.rendering import difference_markdown
-
-        return difference_markdown(self)
-
     @property
     def verdicts_differ(self) -> bool:
         """Whether a verdict differs."""

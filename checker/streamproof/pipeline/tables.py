@@ -105,7 +105,7 @@ class TableJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TablePart:
     """What the driver needs to know of a part. Its tables are in files, and so is what to draw of its runs."""
 
     summary: Summary
@@ -117,7 +117,7 @@ class Part:
     """The first two logs of one run, and the first two verdicts that contradict each other."""
 
 
-def make_tables(job: TableJob) -> Part:
+def make_tables(job: TableJob) -> TablePart:
     """Writes the tables of a part."""
     events = rows_of(job.folder, "events", job.jobs, job.groups)
     read = rows_of(job.folder, "verdicts", job.jobs, job.groups)
@@ -139,7 +139,7 @@ def make_tables(job: TableJob) -> Part:
     for place, row in enumerate(interesting):
         history_of(job.folder, job.part, place).write_text(chosen[check_key(row)], encoding="utf-8")
         row |= {"part": job.part, "place": place}
-    return Part(summary_of(tables), len(drawable), interesting, contradictions)
+    return TablePart(summary_of(tables), len(drawable), interesting, contradictions)
 
 
 def part_of(folder: str, name: str, part: int) -> Path:
@@ -321,7 +321,7 @@ def _rejections(verdicts: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def drawn(folder: str, parts: Sequence[Part]) -> dict[CheckKey, Any]:
+def drawn(folder: str, parts: Sequence[TablePart]) -> dict[CheckKey, Any]:
     """What to draw of the most interesting verdicts of all parts."""
     chosen = most_interesting([row for part in parts for row in part.interesting])
     return {

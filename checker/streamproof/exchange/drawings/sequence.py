@@ -66,7 +66,7 @@ class DrawnStep:
 
 
 @dataclass(slots=True)
-class Message:
+class DrawnMessage:
     """One element of a queue: its text, the numbers of the steps that append and remove it, and the ends of its link."""
 
     text: str
@@ -82,7 +82,7 @@ class SequenceDiagram:
     lanes: list[str]
     links: list[tuple[str, str]]
     steps: list[DrawnStep] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
+    messages: list[DrawnMessage] = field(default_factory=list)
 
 
 def sequence_svg(system: System, trace: Trace, prop: Property | None = None) -> str:
@@ -158,7 +158,7 @@ def _messages(
     after: tuple[Value, ...],
     change: Change,
     links: dict[str, tuple[str, str]],
-    messages: list[Message],
+    messages: list[DrawnMessage],
 ) -> Iterator[tuple[str, str | None]]:
     """Enter what a step appends to a queue into `messages`; yields what it removes, with the process that receives it."""
     old, new = (look(system, change.place, state) for state in (trace.states[number], after))
@@ -173,7 +173,7 @@ def _messages(
             sent.received = number
         yield place, link[1] if link else None
     for text in (Counter(now) - Counter(before)).elements():
-        messages.append(Message(text, number, link))
+        messages.append(DrawnMessage(text, number, link))
 
 
 def _short(sort: Sort, value: Value) -> str:
@@ -298,7 +298,7 @@ def _life(lane: str, x: float, head: float, bottom: float) -> str:
     )
 
 
-def _arrow(message: Message, steps: list[DrawnStep], at: dict[str, float], bottom: float) -> tuple[str, str]:
+def _arrow(message: DrawnMessage, steps: list[DrawnStep], at: dict[str, float], bottom: float) -> tuple[str, str]:
     """The line of a message, to the step that removes it, or open, to the end of the diagram; and its text."""
     sent = steps[message.sent]
     here = at[message.link[0] if message.link else sent.lane]

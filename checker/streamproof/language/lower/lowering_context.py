@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from functools import lru_cache, partial
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass, replace
@@ -35,9 +35,6 @@ from streamproof.system.model import Check, Conjunct, Instance
 from streamproof.system.sorts import BoolSort, RangeSort, Sort
 from streamproof.transform.assume import GuardFacts
 from streamproof.transform.unbounded import exists
-
-if TYPE_CHECKING:
-    from streamproof.language.lower.equal_calls import EqualCalls
 
 UNROLL_LIMIT = 200_000
 
@@ -182,8 +179,8 @@ class Context:
     """The instances of a rule of the machine in its own state, for `enabled`; None: `enabled` is not allowed."""
     assigning: int | None = None
     """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""
-    calls: EqualCalls | None = None
-    """The calls that the rules of the model have in common; None: each is lowered."""
+    calls: Any = None
+    """The calls that the rules of the model have in common (`equal_calls.EqualCalls`); None: each is lowered."""
     _cells: int = 0
     _bound: int = 0
     indices: set[str] = field(default_factory=set)
