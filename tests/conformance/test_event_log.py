@@ -285,6 +285,7 @@ SORTS = [
 def test_written_values_are_read_as_what_they_were(sort: Sort) -> None:
     """Every value of a sort, as a suite writes it, agrees with this value and no other, and fits the contract."""
     every, schema = [*values(sort)], jsonschema.Draft202012Validator(sort_schema(sort))
+    assert every
     for value in every:
         written = json.loads(json.dumps(value_json(sort, value)))
         expect_value(sort, written, "x", None)

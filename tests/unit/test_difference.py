@@ -266,7 +266,7 @@ def test_variants_parameters_and_commits(tmp_path: Path, monkeypatch: pytest.Mon
     assert document["after"]["parameters"] == {"size": 2}
     for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]):
         subprocess.run(["git", *words], check=True)
-    (tmp_path / "limits.py").write_text("SIZE = 2\n")
+    (tmp_path / "limits.py").write_text("SIZE = 4 - 2\n")  # of another length, so that no bytecode is taken for it
     code, shown, _ = at_commit("HEAD", "--format", "markdown")
     assert (code, shown.splitlines()[0]) == (163, "### `tank (size=3) at HEAD` → `tank (size=2)`")
     with pytest.raises(UsageError, match="one model is compared with itself"):

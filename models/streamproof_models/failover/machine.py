@@ -123,19 +123,25 @@ def grouped(keys: Iterable[K], pairs: Iterable[tuple[K, str]]) -> dict[K, tuple[
     for key, value in pairs:
         found[key][value] = None
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    return {key: shared.setdefault(some, some) for key, values in found.items() for some in (tuple(values),)}
+    result = {}
+    for key, values in found.items():
+        some = tuple(values)
+        if some not in shared:
+            shared[some] = some
+        result[key] = shared[some]
+    return result
 
 
 def grouped_by(
     regions: Mapping[str, tuple[str, ...]], partitions: Iterable[str]
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Regions -> the partitions to which `regions` assigns them."""
-    same: dict[int, tuple[tuple[str, ...], list[str]]] = {}  # equal tuples are mostly one object, and slow to hash
-    for p in partitions:
-        same.setdefault(id(regions[p]), (regions[p], []))[1].append(p)
     found: dict[tuple[str, ...], dict[str, None]] = {}
-    for key, parts in same.values():
-        found.setdefault(key, {}).update(dict.fromkeys(parts))
+    for p in partitions:
+        key = regions[p]
+        if key not in found:
+            found[key] = {}
+        found[key][p] = None
     return {key: tuple(parts) for key, parts in found.items()}
 
 
