@@ -17,7 +17,9 @@ from click.testing import CliRunner
 import streamproof as sp
 from random_systems import random_system
 from shares import share
+from streamproof.base.errors import Exit
 from streamproof.base.options import SearchOptions
+from streamproof.cli.diff import exit_code
 from streamproof.cli.verbs import cli
 from streamproof.difference.behaviours import ACTIONS, ENDS, INITIAL, MISTAKE, STATES, STEPS, compare_behaviours
 from streamproof.difference.comparing import compare_systems
@@ -25,6 +27,7 @@ from streamproof.difference.rendering import difference_markdown, summary
 from streamproof.mutation.mutants import mutants
 from streamproof.system import EvaluationError, System, UsageError
 from streamproof.system.interpreter import Interpreter
+from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
 DEEPEST, MOST_WORDS = 4, 200
 """Bounds of the naive comparison: length of words, and number of words of a length."""
@@ -208,6 +211,17 @@ def test_a_limit_leaves_the_comparison_open() -> None:
     assert not found.verdicts_differ
     assert not found.behaviours_differ
     assert found.states is None
+
+
+def test_an_undecided_verdict_is_no_equal_verdict() -> None:
+    """Behaviours differ, but a limit left properties of one side open: whether a verdict differs is not known."""
+    before, after = (TwoPhaseCommit.system(resource_managers=n) for n in (2, 3))
+    found = compare_systems(before, after, SearchOptions(max_states=60))
+    assert found.behaviours_differ
+    assert not found.verdicts_differ
+    assert found.open
+    assert exit_code(found) is Exit.INCONCLUSIVE
+    assert exit_code(compare_systems(before, after, SearchOptions())) is Exit.BEHAVIOURS_DIFFER
 
 
 def test_mistakes_of_both_are_no_equality() -> None:

@@ -74,7 +74,7 @@ def command(given: DiffArguments) -> int:
 
     Printed are verdicts before and after, the shortest behaviours that only one of the two has, and actions, variables,
     reachable states and fairness constraints that appear or vanish. Ends with 0 if nothing differs, 163 if behaviours
-    differ and no verdict does, 164 if a verdict differs, and 160 if a limit left the comparison open.
+    differ and no verdict does, 164 if a verdict differs, and 160 if a verdict or the comparison is open.
     """
     json_to = "-" if given.form == "json" and given.json_to is None else given.json_to
     expect_json_writable(json_to, SCHEMA)
@@ -107,7 +107,7 @@ def exit_code(found: ModelDifference) -> Exit:
         return Exit.INTERRUPTED
     if found.verdicts_differ:
         return Exit.VERDICTS_DIFFER
-    if found.behaviours_differ:
+    if found.behaviours_differ and not found.open:
         return Exit.BEHAVIOURS_DIFFER
     return Exit.HOLDS if found.stopped is None else Exit.INCONCLUSIVE
 

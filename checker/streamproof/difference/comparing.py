@@ -120,8 +120,12 @@ class ModelDifference:
                 return f"the search of the model {where} ended early ({one.stopped})"
         if self.behaviours.stopped is not None:
             return f"the comparison of behaviours ended early ({self.behaviours.stopped})"
-        left = [pair.name for pair in self.verdicts if pair.open]
-        return f"not decided: {', '.join(left)}" if left else None
+        return f"not decided: {', '.join(self.open)}" if self.open else None
+
+    @property
+    def open(self) -> list[str]:
+        """The properties of which a verdict, before or after, is not decided."""
+        return [pair.name for pair in self.verdicts if pair.open]
 
     @property
     def interrupted(self) -> bool:

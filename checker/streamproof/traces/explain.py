@@ -260,7 +260,7 @@ def _slice(interpreter: Interpreter, past: Past) -> tuple[int, ...]:
 
 def _needs(interpreter: Interpreter, past: Past) -> dict[int, list[tuple[Place, int]]]:
     """For each step on which the wanted values depend, the places that it wrote, each with the number of the step that reads
-    it there; the number after the last step stands for what is shown as the reason."""
+    it there; the number after the last step is that of what is shown as the reason."""
     trace, found = past.trace, dict[int, list[tuple[Place, int]]]()
     pending = [(place, at, at + 1) for place, at in past.wanted]
     met = set(past.wanted)
@@ -282,7 +282,7 @@ def _needs(interpreter: Interpreter, past: Past) -> dict[int, list[tuple[Place, 
 
 def needs(system: System, prop: Property, trace: Trace) -> dict[int, list[tuple[str, int]]]:
     """For each step that the violation of a property depends on, counted from 1, the places that it wrote, each with the
-    number of the step that reads it; the number after the last step stands for the property. Empty if that is not known."""
+    number of the step that reads it; the number after the last step is that of the property. Empty if that is not known."""
     if prop.kind in (Kind.TERMINATION, Kind.TEMPORAL):
         return {}
     interpreter = Interpreter(system)

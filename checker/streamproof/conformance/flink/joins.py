@@ -240,7 +240,7 @@ def resolve(
     """
     joins = Joins.of(drafts)
     if not joins.names:
-        # The execution graph of an attempt stands for a job that no line names.
+        # A job that no line names is identified by the execution graph of its attempts.
         joins.graphs = {draft.args["graph"]: draft.args["graph"] for draft in drafts if "graph" in draft.args}
         joins.names = dict.fromkeys(joins.graphs, UNNAMED)
     jobs: list[str] = []

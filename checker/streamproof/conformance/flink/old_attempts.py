@@ -2,7 +2,7 @@
 
 A plain identifier does not show vertex, subtask and number. The subtask is in the name of the task ("2/4"), the number in
 the lines of the deployment and of TaskManagers from 1.12 on, else it follows from the order of the attempts of a task. The
-execution graph is the one that the log names for the job, else the job stands for it; the vertex is the name of the task.
+execution graph is the one that the log names for the job, else the job takes its place; the vertex is the name of the task.
 """
 
 from __future__ import annotations
