@@ -211,7 +211,7 @@ class _Request(BaseHTTPRequestHandler):
         self._send(self._in_main_thread(lambda: self.server.find(query, form)))
 
     def _own(self, *, posted: bool) -> tuple[str | None, str]:
-        """The path of the request after the token, and its query with the mark; None for a foreign request, which it answers."""
+        """The path after the token, and the query with its mark; None for a foreign request, which it answers."""
         url = urlsplit(self.path)
         token, name = (*url.path.split("/", 2)[1:], "", "")[:2]
         host, origin = self.headers.get_all("Host", []), self.headers.get("Origin")
