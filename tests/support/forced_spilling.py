@@ -27,8 +27,8 @@ class Spilling:
         monkeypatch.setattr(SpillingSearch, "_to_disk", counted)
         monkeypatch.setattr(memory.StateTable, "_affordable", lambda *_: False)
 
-    def after(self, states: int, *, fill: int, piece: int, merge: int) -> None:
+    def after(self, states: int, *, fill: int, piece: int, merge: int, stored_window: int = 0) -> None:
         """From now on spill after about so many states."""
-        tuning = Tuning(word_bits=self._word_bits, first_capacity=states, key_stride=8)
+        tuning = Tuning(word_bits=self._word_bits, first_capacity=states, key_stride=8, stored_window=stored_window)
         self._patch.setattr(Budget, "tuning", tuning)
         self._patch.setattr(Sizes, "within", staticmethod(lambda room, words: Sizes(fill, piece, merge)))

@@ -17,6 +17,8 @@ from random_systems import random_system
 from same_outcome import ENDLESS, outcome
 from streamproof.base.options import SearchOptions, Tuning
 from streamproof.explicit.exploration import explore
+from streamproof.explicit.level_search import Budget
+from streamproof_models.reference.ewd840 import Ewd840
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
 FULL = TwoPhaseCommit.system(resource_managers=5)
@@ -49,6 +51,20 @@ def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
     assert in_files(FULL, tmp_path / "s", resume=tmp_path / "s", tuning=tuning) == (counts, findings, states)
 
 
+def test_endless_behaviours_are_decided_in_files(tmp_path: Path) -> None:
+    """Whether the states are in files, or only their graph does not fit into memory."""
+    system = Ewd840.system()
+    expected = explore(system, SearchOptions(tier="compiled")).findings
+    assert [f.property for f in expected if f.kind in ENDLESS]
+    for number, wide in enumerate((100, 1 << 30)):
+        folder = tmp_path / str(number)
+        options = SearchOptions(spill=folder, workers=2, tuning=Tuning(wide_level=wide))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Budget, "allows", lambda self, more: more < 1000)
+            assert explore(system, options).findings == expected
+        assert (folder / "search.json").exists()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 400, 100))
 def test_random_systems_by_processes(tmp_path: Path, first: int) -> None:
@@ -63,6 +79,8 @@ def test_random_systems_by_processes(tmp_path: Path, first: int) -> None:
         found = explore(system, options)
         assert (found.counts, list(found.states())) == (counts, states), f"seed {seed}"
         assert found.stopped == stopped
+        verdicts = [f.verdict for f in explore(system, SearchOptions(tier="compiled")).findings]
+        assert [f.verdict for f in found.findings] == verdicts
 
 
 @pytest.mark.long

@@ -118,17 +118,27 @@ def test_limits_on_states_are_exact(tmp_path: Path, spilling: Spilling) -> None:
     assert spilled == [outcome(FULL, max_states=most) for most in range(1000, 8000, 1402)]
 
 
-def test_endless_behaviours_stay_undecided(tmp_path: Path, spilling: Spilling) -> None:
-    """Termination needs the graph in memory: it is inconclusive and says why; all else is decided."""
+def test_endless_behaviours_are_decided_on_disk(tmp_path: Path, spilling: Spilling) -> None:
+    """On a graph in files that nothing is left of; without room for it they are inconclusive, and all else is decided."""
     system = Ewd840.system()
-    found = explore(system, SearchOptions(spill=tmp_path, tier="compiled"))
-    assert found.complete
-    for finding in found.findings:
-        assert (finding.verdict is Verdict.INCONCLUSIVE) == (finding.kind in ENDLESS)
-    endless = [f for f in found.findings if f.kind in ENDLESS]
-    assert endless
-    for finding in endless:
-        assert finding.because.startswith("temporal properties need the state graph in memory")
+    spilled = explore(system, SearchOptions(spill=tmp_path, tier="compiled"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", _full)
+        full = explore(system, SearchOptions(spill=tmp_path, tier="compiled"))
+    assert spilling.times == 2
+    spilling.after(1 << 20, fill=0, piece=0, merge=0)
+    assert spilled.findings == explore(system, SearchOptions(tier="compiled")).findings
+    for finding, other in zip(full.findings, spilled.findings, strict=True):
+        if finding.kind in ENDLESS:
+            assert finding.verdict is Verdict.INCONCLUSIVE
+            assert finding.because.startswith("the state graph needs 0.0 GiB more in")
+        else:
+            assert finding == other
+    assert not list(tmp_path.iterdir())
+
+
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_limit_on_time_holds_on_disk(tmp_path: Path, spilling: Spilling, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,8 @@ class Tuning:
     """Number of new states of a level from which a search on a cluster divides its states over files."""
     file_rows: int = 1 << 16
     """Number of rows of a batch in the files of a search on a cluster."""
+    stored_window: int = 0
+    """Number of states on disk that are entered into a table at a time, for the state graph; 0: as many as fit."""
     rival_turn: int = 20_000_000
     """Work of a reduced search, in evaluated terms, before the first turn of the full search: about 1 s."""
     rival_successor: int = 2

@@ -272,7 +272,7 @@ def explore(
 
     The search continues after a violation unless `options` end it early. At a limit, or after Ctrl-C, the undecided
     properties are *inconclusive*. Counts, verdicts and traces are the same for every tier, every number of workers, with
-    `spill` (temporal properties stay undecided once memory is used up) and after `checkpoint` and `resume`. A reduced search
+    `spill` (but for the lassos found on a graph on disk) and after `checkpoint` and `resume`. A reduced search
     has the same verdicts; `Exploration.reductions` lists the reductions that apply.
 
     With `spill` and several `workers`, or with `spill` and `checkpoint` or `resume` of the same folder, processes of this
@@ -280,7 +280,7 @@ def explore(
 
     `on_progress` is called at most once a second. `on_violation` is called with each violation at the end of its level, after
     the interpreter has replayed its trace. With a `cluster`, its processes search the wide levels;
-    temporal properties and termination stay undecided once states are in its folder.
+    this process decides temporal properties and termination, on a graph in files of its folder.
 
     Raises `UsageError` for an unknown property or unusable folders, `ModelError` if the system has no initial state,
     `TooLarge` if a state has too many parts or a term is too large for the requested tier.

@@ -23,6 +23,7 @@ from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
     from streamproof.explicit.cluster import Cluster
+    from streamproof.explicit.mapped_graph import StoredGraph
     from streamproof.explicit.reductions.stubborn import StubbornSets
     from streamproof.explicit.reductions.symmetry import Symmetry
     from streamproof.explicit.state_graph import StateGraph
@@ -379,6 +380,10 @@ class LevelSearch(ABC):
     @abstractmethod
     def cycle(self) -> list[int] | None:
         """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
+
+    def stored_graph(self) -> StoredGraph | None:
+        """The state graph in files, after a complete search, if the states are in files. Raises `TooLarge`."""
+        return None
 
     @abstractmethod
     def graph(self) -> StateGraph:

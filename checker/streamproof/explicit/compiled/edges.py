@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -59,17 +59,25 @@ class Expanded(Protocol):
         """The successor function that records all steps, and its counters."""
 
 
+def _graph_bytes(search: Expanded) -> int:
+    return 6 * sum(search.generated) + 24 * (search.known + 1)
+
+
+def fits(search: Expanded, copies: int = 1) -> bool:
+    """Whether the state graph, or so many of its size, can be in memory."""
+    return search.known < 1 << 31 and search.budget.allows(copies * _graph_bytes(search))
+
+
 def state_graph(search: Expanded) -> StateGraph:
     """The state graph: expand all states again and record their steps.
 
     Raises `TooLarge` if the steps do not fit into the memory limit of the search.
     """
     states, steps = search.known, sum(search.generated)
-    needed = 6 * steps + 24 * (states + 1)
-    if not search.budget.allows(needed) or states >= 1 << 31:
+    if not fits(search):
         raise TooLarge(
-            f"the {steps:,} steps of this graph need {needed / 2**30:.1f} GiB",
-            remedy=either("raise --memory", "choose smaller parameters"),
+            f"the {steps:,} steps of this graph need {_graph_bytes(search) / 2**30:.1f} GiB",
+            remedy=either("raise --memory", "use the disk with --spill DIR", "choose smaller parameters"),
         )
     own, noted = search.every_step()
     worker, table, fixed = search.worker, search.worker.table, search.fixed
@@ -232,7 +240,7 @@ def _judged(layout: Layout, conditions: Sequence[Expr], count: int, address: Cal
     result = np.zeros((len(conditions), count), dtype=np.bool_)
     if not conditions:
         return result
-    judge = build(module(conditions_code(layout, conditions)), ["judge"], optimise=False).function("judge", 3)
+    judge = _judge(layout, conditions)
     buffer = np.zeros((CHUNK, len(conditions)), dtype=np.bool_)
     # Invariant: the columns before `first` have the values of their states; the buffer is overwritten by each chunk.
     for first in range(0, count, CHUNK):
@@ -240,3 +248,18 @@ def _judged(layout: Layout, conditions: Sequence[Expr], count: int, address: Cal
         judge(address(first), n, buffer.ctypes.data)
         result[:, first : first + n] = buffer[:n].T
     return result
+
+
+def evaluated(
+    layout: Layout, conditions: Sequence[Expr], pieces: Iterable[tuple[int, npt.NDArray[Any]]]
+) -> Iterator[tuple[int, Truths]]:
+    """For each piece of packed states, the number of its first state, and the values of Boolean terms, a row for a state."""
+    judge = _judge(layout, conditions)
+    for first, states in pieces:
+        values = np.zeros((len(states), len(conditions)), dtype=np.bool_)
+        judge(np.ascontiguousarray(states).ctypes.data, len(states), values.ctypes.data)
+        yield first, values
+
+
+def _judge(layout: Layout, conditions: Sequence[Expr]) -> Callable[..., int]:
+    return build(module(conditions_code(layout, conditions)), ["judge"], optimise=False).function("judge", 3)

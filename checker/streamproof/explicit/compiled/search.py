@@ -201,8 +201,14 @@ class CompiledSearch(LevelSearch):
         return least
 
     def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
-        return self.graph().digraph.cycle()
+        """The states of a shortest cycle through the first state that lies on a cycle, or through another one if states are
+        in files; None if there is no cycle."""
+        stored = self.stored_graph()
+        if stored is None:
+            return self.graph().digraph.cycle()
+        from streamproof.explicit.set_search import find_cycle
+
+        return find_cycle(stored, len(self.system.instances))
 
     def graph(self) -> StateGraph:
         """The state graph."""

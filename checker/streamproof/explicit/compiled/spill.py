@@ -12,31 +12,31 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamproof.base.errors import TooLarge
-from streamproof.base.options import either, resident_bytes
+from streamproof.base.options import resident_bytes
 from streamproof.explicit.compiled import search_kernels
 from streamproof.explicit.compiled.deduplicate import Candidates, Fill, Sizes, collecting
+from streamproof.explicit.compiled.edges import fits
 from streamproof.explicit.compiled.memory import give_back
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, joined, keys_of, merged
 from streamproof.explicit.compiled.search import MOST_STATES, CompiledSearch
 from streamproof.explicit.compiled.spill_file import Array, SpillFile
 from streamproof.explicit.compiled.steps import StepCounters
+from streamproof.explicit.compiled.stored_graph import stored_graph
 from streamproof.explicit.level_search import SearchTask, Stop
+from streamproof.explicit.mapped_graph import StoredGraph
 from streamproof.explicit.search import starts
 from streamproof.system.model import State
-
-if TYPE_CHECKING:
-    from streamproof.explicit.state_graph import StateGraph
 
 LEAST_ROOM = 16 << 20
 """Least memory for sorting, in bytes."""
 CODE_BYTES = 32 << 20
 """Memory reserved for compiling another kernel, in bytes."""
 NO_PARENT = 0xFFFFFFFF
+WITH_PRODUCTS = 3
+"""Memory for temporal properties, as a multiple of that of the state graph."""
 
 
 class Disk:
@@ -128,6 +128,7 @@ class SpillingSearch(CompiledSearch):
         self._disk: Disk | None = None
         self._fill: Fill | None = None
         self._sizes = Sizes(0, 1 << 12, 0)
+        self._graph: StoredGraph | None = None
         # Fail now if the folder cannot be written, not after hours.
         SpillFile(self.folder, np.uint8).close()
 
@@ -159,14 +160,17 @@ class SpillingSearch(CompiledSearch):
         found = int(self._disk.parents.read(number, number + 1)[0])
         return -1 if found == NO_PARENT else found
 
-    def graph(self) -> StateGraph:
-        """As in memory. Raises `TooLarge` if states are on disk."""
-        if self._disk is not None:
-            raise TooLarge(
-                "temporal properties need the state graph in memory, and the states are on disk",
-                remedy=either("raise --memory", "choose smaller parameters"),
-            )
-        return super().graph()
+    def stored_graph(self) -> StoredGraph | None:
+        """The state graph in files if states are on disk, or if it does not fit into memory. Raises `TooLarge`."""
+        if self._disk is None and self.stopped is None and not fits(self, WITH_PRODUCTS):
+            self._to_disk(self.known)
+        if self._graph is None and self._disk is not None:
+            if self._fill is not None:
+                self._fill.close()
+                self._fill = None
+            give_back()
+            self._graph = stored_graph(self, self._disk.log, self.folder)
+        return self._graph
 
     # --- the search ---
 

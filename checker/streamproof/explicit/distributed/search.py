@@ -11,7 +11,8 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from pathlib import Path
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from streamproof.base.errors import SystemFailure, TooLarge
 from streamproof.base.options import either
 from streamproof.base.records import replace
 from streamproof.explicit.cluster import Cluster, InProcess
+from streamproof.explicit.compiled.edges import fits
 from streamproof.explicit.compiled.search import CompiledSearch
+from streamproof.explicit.compiled.spill import WITH_PRODUCTS
 from streamproof.explicit.compiled.steps import NONE, StepCounters, count_code, expand_code, module
+from streamproof.explicit.compiled.stored_graph import MappedLog, mapped_files, stored_graph
 from streamproof.explicit.distributed import tasks
 from streamproof.explicit.distributed.manifest import Manifests, Stored, StoredSegment
 from streamproof.explicit.distributed.shared_folder import NUMBER, ORDER, STATE, Array, SharedFolder
@@ -33,12 +37,10 @@ from streamproof.explicit.distributed.sorted_files import (
 )
 from streamproof.explicit.distributed.tasks import LABEL_BITS, NO_PARENT, Code, TaskPlan
 from streamproof.explicit.level_search import SearchEvent, SearchTask, Snapshot, Stop
+from streamproof.explicit.mapped_graph import StoredGraph
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import State
-
-if TYPE_CHECKING:
-    from streamproof.explicit.state_graph import StateGraph
 
 T = TypeVar("T")
 J = TypeVar("J")
@@ -66,6 +68,7 @@ class DistributedSearch(CompiledSearch):
         """After the hand-over: the number of the first state that is not expanded."""
         self._expands: Code | None = None
         self._watches_stored: tuple[str, Code] | None = None
+        self._graph: StoredGraph | None = None
         self._garbage: list[str] = []
         """Sorted files that are not needed after the next manifest."""
         self._folder = SharedFolder(cluster.place, self.budget.tuning.file_rows)
@@ -175,14 +178,29 @@ class DistributedSearch(CompiledSearch):
         found = self._all(tasks.count, jobs, wide=self.known >= self.budget.tuning.wide_level)
         return [[sum(column) for column in zip(*parts, strict=True)] for parts in zip(*found, strict=True)]
 
-    def graph(self) -> StateGraph:
-        """As in memory. Raises `TooLarge` if states are in files."""
-        if self._stored is not None:
+    def stored_graph(self) -> StoredGraph | None:
+        """The state graph in files of this process if states are in files, or if it does not fit into memory. Raises
+        `TooLarge`."""
+        if self._stored is None and self.stopped is None and self._marked is not None and not fits(self, WITH_PRODUCTS):
+            self._hand_over(self._marked)
+            self._next = self.known
+        if self._stored is None or self._graph is not None:
+            return self._graph
+        place = self._cluster.place
+        if "://" in place:
             raise TooLarge(
-                "cycles are looked for in memory, and the states are in files",
-                remedy=either("check the property without --master, with more --memory", "choose smaller parameters"),
+                f"cycles are looked for by one process in files that it maps, and the states are at {place}",
+                remedy=either("name a folder that is mounted here", "check the property without --master"),
             )
-        return super().graph()
+        files = mapped_files(self.budget, Path(place))
+        states = files.array(np.uint64, self.known * self.layout.words).reshape(-1, self.layout.words)
+        for segment in self._stored.segments:
+            for name in segment.files(self.partitions):
+                for columns in self._folder.reader(name, STATE, NUMBER):
+                    states[columns[NUMBER].astype(np.int64)] = columns[STATE]
+                    files.pulse()
+        self._graph = stored_graph(self, MappedLog(states), Path(place))
+        return self._graph
 
     # --- the search ---
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamproof.base.errors import TooLarge, UsageError
-from streamproof.base.options import given_of
+from streamproof.base.options import either, given_of
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended, undecided
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import (
@@ -47,6 +47,7 @@ from streamproof.system.verdict import Finding, Verdict, number_of
 from streamproof.transform.flatten import Rewriter
 
 if TYPE_CHECKING:
+    from streamproof.explicit.liveness.stored import StoredChecker
     from streamproof.explicit.witness import Witnesses
 
 
@@ -414,8 +415,14 @@ class Temporal:
         self.seconds = 0.0
 
     @cached_property
-    def _checker(self) -> TemporalChecker:
-        return TemporalChecker(self._search.system, self._search.graph())
+    def _checker(self) -> TemporalChecker | StoredChecker:
+        search = self._search
+        stored = search.stored_graph()
+        if stored is None:
+            return TemporalChecker(search.system, search.graph())
+        from streamproof.explicit.liveness.stored import StoredChecker
+
+        return StoredChecker(search.system, stored, search.ever_true)
 
     def finding(self, prop: Property, simple: Property) -> Finding:
         """The finding for one property: `prop` of the original system, `simple` of the system that was searched.
@@ -461,7 +468,7 @@ class Temporal:
         judged, and a formula that no prefix can refute is vacuous."""
         if vacuous:
             graph, outside = self._checker.graph, self._outside
-            states = graph.states if outside is None else graph.states - int(graph.evaluate([outside]).sum())
+            states = graph.states if outside is None else graph.states - sum(self._search.count(outside))
             every = "the only state" if states == 1 else f"all {number_of(states, 'state')}"
             because = f"vacuous: its antecedent is false in {every}"
             because += "" if states == graph.states else " within the constraint"
@@ -489,6 +496,11 @@ class Temporal:
     def _monitored(self, prop: Property, formula: Formula) -> Finding:
         """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""
         search = self._search
+        if not isinstance(self._checker, TemporalChecker):
+            raise TooLarge(
+                "conditions on steps in a formula are decided in memory, and the states are on disk",
+                remedy=either("raise --memory", "choose smaller parameters"),
+            )
         monitors = StepMonitors(search.system, self._checker.graph, formula)
         states = 0
         for claim in claims(formula):

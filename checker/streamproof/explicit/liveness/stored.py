@@ -1,0 +1,111 @@
+"""Decision of temporal properties on a state graph in files: fair cycles by sets of nodes (`set_search`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
+from streamproof.explicit.liveness.fair_graph import Lasso, TemporalAnswer, without_stutter
+from streamproof.explicit.liveness.tableau import triggers
+from streamproof.explicit.mapped_graph import Array, StoredGraph
+from streamproof.explicit.set_search import Constraints, FairCycle, NodePaths, NodeSet, Readers
+from streamproof.system.expr import Expr
+from streamproof.system.formula import Formula, claims
+from streamproof.system.model import Fairness, System, fairness_constraints
+
+
+class StoredChecker:
+    """As `TemporalChecker`, on a graph in files. Lassos may be longer: their cycles are not the shortest."""
+
+    def __init__(
+        self, system: System, graph: StoredGraph, ever_true: Callable[[Sequence[Expr]], Sequence[bool]]
+    ) -> None:
+        self.graph = graph
+        self._ever_true = ever_true
+        constraints = fairness_constraints(system)
+        owner = np.full(len(system.instances), -1, dtype=np.int64)
+        for at, constraint in enumerate(constraints):
+            owner[list(constraint.numbers)] = at
+        self._constraints = Constraints(owner, [c.fairness is Fairness.WEAK for c in constraints])
+
+    def decide(self, formula: Formula) -> TemporalAnswer:
+        """Whether `formula` is true of every fair behaviour. Raises `TooLarge` for too many atoms, or a full disk."""
+        for part in claims(formula):
+            automaton = negation_automaton(part)
+            valuations = self.graph.valuations(automaton.conditions)
+            for scc in automaton.sccs:
+                if scc.cyclic and scc.accepting:
+                    lasso = self._accepted(automaton, scc, valuations)
+                    if lasso is not None:
+                        return TemporalAnswer(lasso)
+        return TemporalAnswer(None, self.vacuous(formula))
+
+    def vacuous(self, formula: Formula) -> bool:
+        """Whether the formula consists of implications whose antecedents are never true."""
+        conditions = triggers(formula)
+        return bool(conditions) and not any(self._ever_true(conditions))
+
+    def _accepted(self, automaton: BuchiAutomaton, scc: Scc, valuations: Array) -> Lasso | None:
+        """A fair lasso whose cycle is read by the states of one component of the automaton, or None."""
+        graph, files = self.graph, self.graph.files.more()
+        sets = len(scc.acceptance_sets or ())
+        kinds = 1 << len(automaton.conditions)
+        accepts = np.zeros((len(scc.members), kinds), dtype=np.uint64)
+        for bit, tables in enumerate(scc.acceptance_sets or ()):
+            for at, table in enumerate(tables):
+                accepts[at] |= _column(table, kinds).astype(np.uint64) << np.uint64(bit)
+        members = _readers(automaton, scc.members, accepts, valuations, sets)
+        among = NodeSet(graph, members, self._constraints, files)
+        if not among.shrink():
+            return None
+        # Behaviours up to a node of the set, by all states of the automaton.
+        every = range(len(automaton.states))
+        whole = _readers(automaton, every, np.zeros((len(every), kinds), dtype=np.uint64), valuations, 0)
+        place = np.full(len(every), -1, dtype=np.int64)
+        place[list(scc.members)] = np.arange(len(scc.members))
+
+        def inside(nodes: Array) -> Array:
+            reader, state = np.divmod(nodes, graph.states)
+            found = place[reader] >= 0
+            found[found] = among.has(place[reader[found]] * graph.states + state[found])
+            return found
+
+        def readable(nodes: Array) -> Array:
+            reader, state = np.divmod(nodes, graph.states)
+            return whole.reads[reader, valuations[state]]
+
+        paths = NodePaths(graph, whole, readable, files)
+        begins = [k * graph.states for k, one in enumerate(automaton.states) if one.initial]
+        starts = np.concatenate([first + np.arange(graph.initial) for first in begins])
+        found = paths.search(starts, inside)
+        if found is None:
+            return None
+        stem = [node % graph.states for node in paths.path(found)]
+        entry = int(place[found // graph.states]) * graph.states + found % graph.states
+        del paths
+        paths = NodePaths(graph, members, among.has, files)
+        path, start = among.component(entry, paths)
+        stem += [node % graph.states for node in path[1:]]
+        cycle = without_stutter([node % graph.states for node in FairCycle(among, paths, start).run()])
+        return Lasso(tuple(without_stutter(stem)), tuple(cycle[:-1]) if len(cycle) > 1 else tuple(cycle))
+
+
+def _column(table: int, kinds: int) -> Array:
+    """A truth table as an array."""
+    return np.array([bool(table >> kind & 1) for kind in range(kinds)], dtype=np.bool_)
+
+
+def _readers(
+    automaton: BuchiAutomaton, members: Sequence[int], accepts: Array, valuations: Array, sets: int
+) -> Readers:
+    kinds = accepts.shape[1]
+    states = [automaton.states[k] for k in members]
+    return Readers(
+        np.array([[other in one.after for other in members] for one in states], dtype=np.bool_),
+        np.array([_column(one.label, kinds) for one in states], dtype=np.bool_),
+        accepts,
+        valuations,
+        sets,
+    )

@@ -1,0 +1,75 @@
+"""Endless behaviours on a graph in files: the verdicts of the search in memory, and every lasso judged by its meaning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from forced_spilling import Spilling
+from random_systems import random_system, temporal_system
+from streamproof.base.options import SearchOptions
+from streamproof.base.records import replace
+from streamproof.explicit.exploration import Exploration, explore
+from streamproof.explicit.set_search import BITS
+from streamproof.system import Fairness, Kind, System, Verdict
+from streamproof.system.reference import reference
+from streamproof.system.temporal import fairness_of, true_of
+
+ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)
+
+
+def _drawn(seed: int) -> System:
+    """A system with temporal properties or, one in three, with termination; more of its actions are fair."""
+    random = Random(seed)
+    system = temporal_system(random) if seed % 3 else random_system(random)
+    actions = tuple(
+        replace(a, fairness=random.choice(list(Fairness))) if random.randrange(2) else a for a in system.actions
+    )
+    return replace(system, actions=actions)
+
+
+def _judge(system: System, found: Exploration, seen: Counter[str]) -> None:
+    expected = reference(system)
+    for finding in found.findings:
+        if finding.kind not in ENDLESS:
+            continue
+        assert finding.verdict is expected.decisions[finding.property].verdict, finding
+        seen[f"{finding.kind.value} {finding.verdict.value}"] += 1
+        if finding.kind is Kind.TEMPORAL and finding.verdict is Verdict.VIOLATED:
+            trace, formula = finding.trace, system.property(finding.property).formula
+            assert trace is not None
+            assert formula is not None
+            assert not true_of(system, formula, trace)
+            assert finding.fair == fairness_of(system, trace)
+            assert all(evidence.satisfied for evidence in finding.fair)
+            seen["stutters" if trace.stutters else "repeats"] += 1
+            seen["strong"] += any(o.fairness is Fairness.STRONG and o.enabled is not None for o in finding.fair)
+
+
+@pytest.mark.parametrize("bits", [64, 6], ids=["one-word", "wide"])
+@pytest.mark.parametrize(
+    "seeds", [range(4), *(pytest.param(range(n, n + 175), marks=pytest.mark.long) for n in range(4, 700, 175))]
+)
+def test_random_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, bits: int) -> None:
+    """Behaviours on disk, with small windows and few bits at a time."""
+    forced, seen = Spilling(monkeypatch, bits), Counter[str]()
+    for seed in (2 * k + (bits == 6) for k in seeds):
+        system, draw = _drawn(seed), Random(seed)
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None:
+            continue
+        forced.after(1, fill=100, piece=10, merge=100, stored_window=draw.choice([1, 5, 1000]))
+        monkeypatch.setattr("streamproof.explicit.set_search.BITS", draw.choice([12, BITS]))
+        monkeypatch.setattr("streamproof.explicit.set_search.PIECE", draw.choice([1, 7, 4096]))
+        monkeypatch.setattr("streamproof.explicit.set_search.BLOCK", draw.choice([3, 1 << 20]))
+        found = explore(system, SearchOptions(spill=tmp_path, tier="compiled"))
+        _judge(system, found, seen)
+    assert forced.times
+    if len(seeds) > 100:
+        for what, share in (("temporal holds", 2), ("temporal violated", 2), ("stutters", 4), ("repeats", 8)):
+            assert seen[what] > len(seeds) // share
+        for what in ("strong", "termination holds", "termination violated"):
+            assert seen[what] > 2
