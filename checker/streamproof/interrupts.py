@@ -50,6 +50,7 @@ class _ProcessLimits:
         self.raised: type[BaseException] | None = None
         self.hook: Callable[[Any], object] = sys.__unraisablehook__
         self.stop: Callable[[], None] | None = None
+        self.stoppable: frozenset[int] = frozenset()
 
 
 _run = _ProcessLimits()
@@ -120,7 +121,7 @@ def stage() -> str:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     stop, _run.stop = _run.stop, None
-    if stop is not None and number == signal.SIGINT:
+    if stop is not None and number in _run.stoppable:
         stop()
         return
     again, _run.requested = _run.requested, True
@@ -202,11 +203,13 @@ def gently() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def stopped_first(stop: Callable[[], None]) -> Iterator[None]:
-    """Inside, the first Ctrl-C only calls `stop`, in the signal handler; SIGTERM and a second Ctrl-C are interrupts."""
+def stopped_first(stop: Callable[[], None], *, by_term: bool = False) -> Iterator[None]:
+    """Inside, the first Ctrl-C only calls `stop`, in the signal handler; SIGTERM, unless it stops too (`by_term`), and a
+    second signal are interrupts."""
     with _handled():
         _run.stop = stop
-        _send("stoppable")
+        _run.stoppable = frozenset({signal.SIGINT, signal.SIGTERM} if by_term else {signal.SIGINT})
+        _send("\t".join(("stoppable", *(str(int(number)) for number in _run.stoppable))))
         try:
             yield
         finally:

@@ -105,7 +105,9 @@ class _Supervisor:
         self.signals = 0
         self.kill_at = self.ends_at = float("inf")
         self.why = ("", INTERRUPTED)
-        self.killed = self.stoppable = False
+        self.killed = False
+        self.stoppable: frozenset[int] = frozenset()
+        """The signals of which the first stops a job: it is no interrupt."""
         self.doing = self.stage = self.known = ""
         self.since = (0.0, 0.0)
         self.unread = b""
@@ -138,11 +140,11 @@ class _Supervisor:
                 self.receive(some)
 
     def signalled(self, number: int) -> None:
-        """Forward a signal. The grace period begins with the first one, but for a Ctrl-C that stops a job; the third one
+        """Forward a signal. The grace period begins with the first one, but for one that stops a job; the third one
         kills the worker."""
-        if number == signal.SIGINT and self.stoppable:
-            self.stoppable = False
-            os.kill(self.worker, signal.SIGINT)
+        if number in self.stoppable:
+            self.stoppable = frozenset()
+            os.kill(self.worker, number)
         elif number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             self.signals += 1
             self.doing = ""
@@ -184,8 +186,10 @@ class _Supervisor:
             match line.decode("utf-8", "replace").split("\t"):
                 case ["known", text]:
                     self.known = text
-                case ["stoppable" | "unstoppable" as can]:
-                    self.stoppable = can == "stoppable"
+                case ["stoppable", *numbers]:
+                    self.stoppable = frozenset(map(int, numbers))
+                case ["unstoppable"]:
+                    self.stoppable = frozenset()
                 case ["doing", _, _, what, _] if self.signals:
                     self.stage = what
                 case ["doing", deadline, seconds, what, silent]:

@@ -163,10 +163,11 @@ def _refuse(constant: str) -> None:
     raise Excess(f"{constant} is not a JSON number")
 
 
-class _Lines(Protocol):
+class Lines(Protocol):
     """A binary stream, compressed or not."""
 
-    def readline(self, size: int, /) -> bytes: ...
+    def readline(self, size: int, /) -> bytes:
+        """A line with its end, or its first `size` bytes; empty at the end of the stream."""
 
 
 def with_progress(listener: Callable[[str], None] | None) -> AbstractContextManager[None]:
@@ -181,7 +182,7 @@ def bytes_read(doing: str, name: str, size: int, added: int) -> None:
         listener(f"{doing} {name}: {size // 10**6:,} MB of unpacked data")
 
 
-def bounded_lines(stream: _Lines, name: str = "", most: int = LINE) -> Iterator[bytes]:
+def bounded_lines(stream: Lines, name: str = "", most: int = LINE) -> Iterator[bytes]:
     """The lines of a stream with their ends; of a line longer than `most`, the first `most` + 1 bytes. With the `name` of a
     file, its progress is reported.
 

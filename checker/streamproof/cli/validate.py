@@ -21,15 +21,16 @@ from streamproof.base.options import flag
 from streamproof.base.records import dataclass
 from streamproof.base.text import visible
 from streamproof.cli.arguments import argument, is_given, json_flag, part, verb
-from streamproof.cli.outputs import CiFiles, Status, expect_json_writable, people, write_json
+from streamproof.cli.outputs import STANDARD, CiFiles, Status, expect_json_writable, people, write_json
 from streamproof.cli.verbs import Option
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.found_runs import FoundRun, ValidationRequest, found_runs, judge_found
 from streamproof.conformance.incident import explanation_lines, incidents
+from streamproof.conformance.piped import STANDARD_INPUT, follow_piped, piped_log
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.conformance.validation import validate_paths
-from streamproof.conformance.verdict_lines import coverage_lines, verdict_lines
+from streamproof.conformance.verdict_lines import case_lines, coverage_lines, verdict_lines
 from streamproof.entries import BINDINGS, BINDINGS_ON_REQUEST, every
 from streamproof.report.console import print_lines
 from streamproof.selection import expect_once
@@ -42,8 +43,9 @@ class _Runs(click.Path):
     """A path that exists, or a pattern, which the reader of runs expands."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or the unexpanded pattern."""
-        return Path(value) if any(c in str(value) for c in "*?[") else super().convert(value, param, ctx)
+        """The path, or the unexpanded pattern, or what stands for standard input."""
+        is_kept = str(value) == STANDARD or any(c in str(value) for c in "*?[")
+        return Path(value) if is_kept else super().convert(value, param, ctx)
 
 
 class _Model(Option):
@@ -105,6 +107,9 @@ class ValidateArguments:
 def command(given: ValidateArguments) -> int:
     """Follow the runs recorded under PATHS through a model, and report for each job or channel whether the model allows it.
 
+    The path - is standard input, a log that is still written: rejections are printed as they happen, and the whole verdict at
+    the end of the input, or after Ctrl-C.
+
     Ends with 0 when all are accepted. Otherwise ends with 161 when one is rejected, else with 153 when the validation of
     one failed (with 75 or 150 if the model has a mistake, with 2 if a log of several in a folder cannot be read), else with
     160. An accepted run can have findings, such as a hang.
@@ -130,6 +135,8 @@ def command(given: ValidateArguments) -> int:
         expect_writable(dot, DOT)
     counted = JudgedEvents() if counting else None
     request = _request(given)
+    if Path(STANDARD) in given.paths:
+        return _piped(given, counted, request)
     with Status() as status:
         if master:
             verdicts = _on_spark(given.paths, ValidationRequest(**request), master, status)
@@ -137,6 +144,36 @@ def command(given: ValidateArguments) -> int:
             verdicts = validate_paths(
                 list(given.paths), coverage=counted, workers=options.workers, on_progress=status, **request
             )
+    return _answered(given, verdicts, counted)
+
+
+def _piped(given: ValidateArguments, counted: JudgedEvents | None, request: dict[str, Any]) -> int:
+    """Validation of standard input."""
+    if len(given.paths) > 1:
+        raise UsageError("- is standard input, and there are other paths", remedy="give - alone")
+    if given.master:
+        raise UsageError("- is not supported with --master", remedy="leave out --master")
+    stream = people(given.json_to)
+
+    def report(verdict: RunVerdict, lines: int) -> None:
+        stream.write(f"after {number_of(lines, 'line')}:\n")
+        print_lines(case_lines(verdict), stream)
+        stream.flush()
+
+    with piped_log() as log:
+        verdicts = follow_piped(log, ValidationRequest(**request, covered=counted is not None), report)
+        if log.torn:
+            sys.stderr.write("streamproof: warning: the input ends within a line, which is left out\n")
+        with Status() as status:
+            verdicts = verdicts or validate_paths(
+                [STANDARD_INPUT], coverage=counted, workers=given.options.workers, on_progress=status, **request
+            )
+        return _answered(given, verdicts, counted)
+
+
+def _answered(given: ValidateArguments, verdicts: list[RunVerdict], counted: JudgedEvents | None) -> int:
+    """Writes and prints the verdicts; returns the exit code."""
+    options, json_to, dot = given.options, given.json_to, given.dot
     if not verdicts:
         raise InputError("no run was found", remedy="name folders with the logs of runs")
     validation = Validation(tuple(verdicts))

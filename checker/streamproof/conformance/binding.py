@@ -212,7 +212,7 @@ class Task:
     streams: tuple[Stream, ...] = ()
     hidden: frozenset[str] = frozenset()
     explainer: Explainer | None = None
-    spans: tuple[tuple[Span, ...], ...] = ()
+    spans: tuple[Sequence[Span], ...] = ()
     ends: Mapping[int, int] = field(default_factory=dict)
     """Accounts of `spans` that end before the behaviour does, with the moment from which they may be incomplete: events
     that wait for a missing record prove nothing."""

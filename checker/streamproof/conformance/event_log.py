@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import partial
@@ -37,7 +37,7 @@ from streamproof.conformance.binding import (
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_table import REQUIRED
 from streamproof.conformance.events import begins_like_spans, first_event_fields, read_events
-from streamproof.conformance.moves import SystemMoves
+from streamproof.conformance.moves import REMEMBERED, SystemMoves
 from streamproof.conformance.recorded_values import agrees, expect_value
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec
@@ -50,6 +50,8 @@ Meaning: TypeAlias = "Callable[[Event], Move | Iterable[Move] | None] | None"
 
 OBSERVE = "observe"
 """The event of a process that records the state, and does nothing; a model may have an action of this name instead."""
+UNSAID = ("no event is an action of the model",)
+"""Why a trace without any action is not judged."""
 SUFFIXES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".parquet")
 
 
@@ -86,6 +88,7 @@ class EventLog(Binding):
         self._meaning, self._hidden, self._ordered = dict(meaning or {}), frozenset(hidden), ordered
         self.steps = SystemMoves(model.unconstrained)
         self._values: dict[str, dict[str, dict[Any, Any]]] = {}
+        self._known_moves: dict[Hashable, tuple[Move, ...]] = {}
         for name in self._hidden - self._parameters.keys():
             raise ModelError(
                 f"{self.system.name} has no action {name!r} to hide", remedy=did_you_mean(name, self._parameters)
@@ -95,6 +98,11 @@ class EventLog(Binding):
     def hidden(self) -> frozenset[str]:
         """The actions that are not recorded."""
         return self._hidden
+
+    @property
+    def ordered(self) -> bool:
+        """Whether all events of a trace happened in the order of the file."""
+        return self._ordered
 
     @classmethod
     def bundled(cls, spec: Spec, **parameters: Any) -> EventLog:
@@ -154,7 +162,7 @@ class EventLog(Binding):
         stated = _stated(events)
         known: dict[str, EventLog] = {}
         try:
-            cases = tuple(self._of(stated.get(trace), known).case(trace, own) for trace, own in traces.items())
+            cases = tuple(self.stated_in(stated.get(trace), known).case(trace, own) for trace, own in traces.items())
         except InputError:
             if self.assumed and not self.enlarged:
                 for larger_plan in self._larger_plans(run):
@@ -165,7 +173,7 @@ class EventLog(Binding):
             larger = partial(self._larger_plans, run)
         return Plan(name, cases, tuple(events), unit="behaviour", larger=larger)
 
-    def _of(self, stated: Event | None, known: dict[str, EventLog]) -> EventLog:
+    def stated_in(self, stated: Event | None, known: dict[str, EventLog]) -> EventLog:
         """The binding with the parameters that a log states in an event; those in `known` were made before.
 
         Raises `InputError` for parameters that the model does not have, and for others than the binding was given.
@@ -225,7 +233,7 @@ class EventLog(Binding):
         waits = () if self._ordered else clock_order(processes)
         task = Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
         says = any(moves for account in accounts for span in account for moves in span.observation.alternatives)
-        unjudged = () if says else ("no event is an action of the model",)
+        unjudged = () if says else UNSAID
         return Unit(trace, self.system.name, (task,), unjudged=unjudged, partial=self._doubt, notes=self._notes)
 
     @property
@@ -250,13 +258,19 @@ class EventLog(Binding):
 
     def observation(self, event: Event) -> Observation:
         """The meaning of an event. Raises `InputError` for one that the model does not have."""
-        moves = tuple(self._moves(event))
-        for move in moves:
-            self._expect_known(move, event)
-        states = tuple(self._states(event))
+        # With a meaning, all of an event may matter. As text, 1 and True differ.
+        known = None if event.event in self._meaning else (event.event, repr(event.args), repr(event.picks))
+        moves = None if known is None else self._known_moves.get(known)
+        if moves is None:
+            moves = tuple(self._moves(event))
+            for move in moves:
+                self._expect_known(move, event)
+            if known is not None and len(self._known_moves) < REMEMBERED:
+                self._known_moves[known] = moves
+        states = tuple(self._states(event)) if event.state else ()
         if event.refused:
             return Observation(event, ((),), states, (self._impossible(moves),) if moves else ())
-        return Observation(event, (moves,), states)
+        return Observation(event, (moves,), states, like=None if states else known)
 
     def _impossible(self, moves: tuple[Move, ...]) -> Constraint:
         """The moves are not possible. Where the model has an error instead of a next state, this demands nothing."""

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Final
 from streamproof.base.errors import InputError, Loc
 from streamproof.base.files import EVENTS, Form, write
 from streamproof.base.options import setting
-from streamproof.base.reading import LINE, MOST, Excess, bounded_lines, json_problem, open_regular
+from streamproof.base.reading import LINE, MOST, Excess, Lines, bounded_lines, json_problem, open_regular
 from streamproof.base.text import visible_json
 from streamproof.conformance import event_table
 from streamproof.conformance.event import Event
@@ -143,9 +143,9 @@ def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
                     yield _event(fields, str(file), row)
             elif magic[:2] == b"\x1f\x8b":
                 with gzip.GzipFile(fileobj=stream) as unpacked:
-                    yield from _ndjson_events(unpacked, file, without_torn_line)
+                    yield from events_in(unpacked, file, without_torn_line=without_torn_line)
             else:
-                yield from _ndjson_events(stream, file, without_torn_line)
+                yield from events_in(stream, file, without_torn_line=without_torn_line)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{file}: the compressed file is damaged ({error})", remedy="copy it again from its source"
@@ -158,7 +158,9 @@ def _iterate(file: Path, without_torn_line: bool) -> Iterator[Event]:
         ) from error
 
 
-def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_line: bool) -> Iterator[Event]:
+def events_in(stream: Lines, file: Path, *, without_torn_line: bool = False) -> Iterator[Event]:
+    """The events in the lines of a stream, each when it is read, of spans all at the end; `file` is for messages. Raises as
+    `read_events`, but for repetitions, and `Excess`."""
     parsed = _json_lines(stream, str(file), without_torn_line)
     first = next(parsed, None)
     if first is None:
@@ -172,7 +174,7 @@ def _ndjson_events(stream: BinaryIO | gzip.GzipFile, file: Path, without_torn_li
         yield _plain_event(data, origin, number) or _event(data, origin, number)
 
 
-def _json_lines(stream: BinaryIO | gzip.GzipFile, name: str, without_torn_line: bool) -> Iterator[tuple[object, int]]:
+def _json_lines(stream: Lines, name: str, without_torn_line: bool) -> Iterator[tuple[object, int]]:
     """The value of each line, with its number. Spans may also be one document of many lines."""
     read = EventLineReader()
     lines = enumerate(bounded_lines(stream, Path(name).name), 1)

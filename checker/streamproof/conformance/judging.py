@@ -38,25 +38,30 @@ def judge(plan: Plan, model: str, judged: list[Event] | None = None, *, processe
     shared: dict[tuple[int, int], SystemMoves] = {}
 
     def verdict(case: Unit) -> RunVerdict:
-        machines = _machines(case, model)
-        undecided = RunVerdict(
-            plan.name,
-            case.trace,
-            named(model, machines),
-            "inconclusive",
-            machines=machines,
-            unit=plan.unit,
-            title=case.title,
-            history=case.history,
-            read=read[case.trace],
-            unknown=plan.unknown,
-        )
-        return _CaseJudge(case, order, undecided, judged, shared, processes).verdict()
+        not_yet = undecided(plan.name, case, model, plan.unit, read[case.trace], plan.unknown)
+        return _CaseJudge(case, order, not_yet, judged, shared, processes).verdict()
 
     found = [verdict(case) for case in plan.cases]
     if plan.larger is None:
         return found
     return [_with_room(v, plan, model, judged, processes) if v.answer == "inconclusive" else v for v in found]
+
+
+def undecided(run: str, case: Unit, model: str, unit: str, read: int, unknown: int = 0) -> RunVerdict:
+    """The verdict on a case before it is followed."""
+    machines = _machines(case, model)
+    return RunVerdict(
+        run,
+        case.trace,
+        named(model, machines),
+        "inconclusive",
+        machines=machines,
+        unit=unit,
+        title=case.title,
+        history=case.history,
+        read=read,
+        unknown=unknown,
+    )
 
 
 def _with_room(verdict: RunVerdict, plan: Plan, model: str, judged: list[Event] | None, processes: int) -> RunVerdict:

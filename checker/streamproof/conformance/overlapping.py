@@ -7,17 +7,19 @@ tried in both orders. Accounts of different processes are merged as the machine 
 if, as with messages, no action of one process makes a recorded action of another impossible. Otherwise `Task.any_order`
 has every order tried, that of `rank` first.
 
-The search is depth first with a visited set, so a log with little overlap costs one pass.
+The search is depth first with a visited set, so a log with little overlap costs one pass. A node that no open node can
+reach again is forgotten, so that where one order is possible the limit and the memory are not those of the whole log.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamproof.conformance.belief import START, Path
-from streamproof.conformance.binding import Span, StateReader, Task, first_unmet
+from streamproof.conformance.binding import Observation, Span, StateReader, Task, first_unmet
 from streamproof.conformance.event import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal
 from streamproof.conformance.moves import SystemMoves
@@ -25,7 +27,9 @@ from streamproof.conformance.run_verdict import Rejection, Tracked
 from streamproof.system import Instance, State
 
 LIMIT = 500_000
-"""Maximum number of visited search nodes."""
+"""Maximum number of visited search nodes that are not forgotten."""
+FORGET = 1_000
+"""Number of nodes from which on those are looked for that can be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,49 +55,102 @@ class OverlapTracker:
     rank: Callable[[Event], Any] | None = None
     steps: SystemMoves | None = None
     _steps: SystemMoves = field(init=False)
-    _beside: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False)
+    _beside: tuple[list[tuple[int, ...]], ...] = field(init=False)
     _hidden: tuple[Instance, ...] = field(init=False)
+    _stack: list[tuple[_Point, Path]] = field(init=False)
+    """The open nodes."""
+    _seen: set[_Point] = field(init=False)
+    _furthest: tuple[_Point, Path] = field(init=False)
+    _stuck: list[_Point] = field(init=False, default_factory=list)
+    _in_line: bool = field(init=False)
+    """Whether there is one account, without overlapping calls: then only the furthest nodes explain a rejection."""
+    _full: int = field(init=False, default=FORGET)
+    """Number of nodes at which those are looked for that can be forgotten."""
+    _before: Counter[str] = field(init=False, default_factory=Counter)
+    """The actions of the path to the only open node, up to its kept part."""
+    _forgotten: int = field(init=False, default=0)
+    """Number of accepted spans that were let go of."""
 
     def __post_init__(self) -> None:
         self._steps = self.steps or SystemMoves(self.task.system, self.task.grounding)
         self._beside = tuple(_overlaps(account) for account in self.task.spans)
+        self._in_line = len(self._beside) == 1 and not any(self._beside[0])
         actions = self.task.system.actions if self.task.any_order else ()
         self._hidden = tuple(i for a in actions if a.name in self.task.hidden for i in a.instances)
+        start = tuple(0 for _ in self.task.spans)
+        first = [_Point(start, frozenset(), s) for s in self._steps.interpreter.initial_states()]
+        self._stack = [(point, START) for point in reversed(first)]
+        self._seen = set(first)
+        self._furthest = self._stack[-1]
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
-        start = tuple(0 for _ in self.task.spans)
-        first = [_Point(start, frozenset(), s) for s in self._steps.interpreter.initial_states()]
-        stack: list[tuple[_Point, Path]] = [(point, START) for point in reversed(first)]
-        seen = set(first)
-        furthest = stack[-1]
-        stuck: list[_Point] = []
-        while stack:
-            point, path = stack.pop()
-            if point.progress > furthest[0].progress:
-                furthest = point, path
-            if all(at == len(account) for at, account in zip(point.at, self.task.spans, strict=True)):
+        ends = tuple(map(len, self.task.spans))
+        while self._stack:
+            point, path = self._stack.pop()
+            if point.progress > self._furthest[0].progress:
+                self._furthest = point, path
+            if point.at == ends:
+                self._stack.append((point, path))  # from here the log goes on, if it does
                 return self._outcome(point, path)
-            if len(seen) > self.limit:
+            if len(self._seen) > self._full:
+                self._forget(point.progress)
+            if len(self._seen) > self.limit:
+                self._stack.append((point, path))
                 of = "events" if self.task.any_order else "overlapping calls"
                 why = f"more than {self.limit:,} orders of {of} are possible"
-                return self._outcome(*furthest, exhausted=why)
+                return self._outcome(*self._furthest, exhausted=why)
             after = list(self._next(point))
             if not after or self.task.any_order:
-                stuck.append(point)
+                self._note_stuck(point)
             for next_point, taken in reversed(after):
-                if next_point not in seen:
-                    seen.add(next_point)
-                    stack.append((next_point, Path(path, taken) if taken else path))
-        if self._unfinished(stuck):
+                if next_point not in self._seen:
+                    self._seen.add(next_point)
+                    self._stack.append((next_point, Path(path, taken) if taken else path))
+        if self._unfinished(self._stuck):
             why = "the record of a process ends before the other's does, which waits for it"
-            return self._outcome(*furthest, exhausted=why)
-        return self._outcome(*furthest, rejection=self._refuse(stuck))
+            return self._outcome(*self._furthest, exhausted=why)
+        return self._outcome(*self._furthest, rejection=self._refuse(self._stuck))
+
+    def follow(self, span: Span) -> Tracked | None:
+        """Follows one more span, which no other overlaps, of the only account, a list; None while it is accepted. The spans
+        before it are let go of: `Tracked.events` lacks them."""
+        account = self.task.spans[0]
+        assert isinstance(account, list)
+        account.append(span)
+        self._beside[0].append(())
+        tracked = self.run()
+        if tracked.rejection is not None or tracked.exhausted is not None:
+            return tracked
+        if len(self._stack) == 1:
+            point, path = self._stack.pop()
+            self._before = path.counts() + self._before
+            self._stack.append((point, START))
+            self._furthest = self._stack[-1]
+            self._seen = {point}
+            self._stuck.clear()
+            for at in range(self._forgotten, point.at[0]):
+                account[at] = _ACCEPTED
+            self._forgotten = point.at[0]
+        return None
+
+    def _forget(self, progress: int) -> None:
+        """Forgets the nodes that come before all open ones, of which one has this progress: no step leads back."""
+        least = min((point.progress for point, _ in self._stack), default=progress)
+        self._seen = {point for point in self._seen if point.progress >= min(least, progress)}
+        self._full = max(FORGET, 2 * len(self._seen))
+
+    def _note_stuck(self, point: _Point) -> None:
+        if self._in_line and self._stuck and point.progress != self._stuck[-1].progress:
+            if point.progress < self._stuck[-1].progress:
+                return
+            self._stuck.clear()
+        self._stuck.append(point)
 
     def _outcome(
         self, point: _Point, path: Path, rejection: Rejection | None = None, exhausted: str | None = None
     ) -> Tracked:
-        return Tracked(self._events(point), path.counts(), 1, rejection, exhausted, (point.state,))
+        return Tracked(self._events(point), path.counts() + self._before, 1, rejection, exhausted, (point.state,))
 
     def _events(self, point: _Point) -> tuple[Event, ...]:
         """The events whose effects and constraints are all satisfied."""
@@ -103,7 +160,11 @@ class OverlapTracker:
             for at, span in enumerate(account[point.at[number] :], point.at[number])
             if (number, at) not in point.early
         }
-        passed = [s.observation.event for n, account in enumerate(self.task.spans) for s in account[: point.at[n]]]
+        passed = [
+            s.observation.event
+            for n, account in enumerate(self.task.spans)
+            for s in account[self._forgotten : point.at[n]]
+        ]
         return tuple({id(e): e for e in passed if id(e) not in left}.values())
 
     def _next(self, point: _Point) -> Iterator[tuple[_Point, tuple[str, ...]]]:
@@ -227,7 +288,8 @@ class OverlapTracker:
             # What the log has later happened after it, as far as is known.
             best = next((p for p in stuck if self._comes_first(p, blamed, rank)), best)
             states = tuple(dict.fromkeys(p.state for p in stuck if p.at == best.at and p.early == best.early))
-        return explained_refusal(Refusal(self._steps, self.task, blamed.observation, states, len(self._events(best))))
+        accepted = self._forgotten + len(self._events(best))
+        return explained_refusal(Refusal(self._steps, self.task, blamed.observation, states, accepted))
 
     def _comes_first(self, point: _Point, span: Span, rank: Callable[[Event], Any]) -> bool:
         """Whether a node has come to a span, and to all that the log has before it."""
@@ -242,7 +304,11 @@ class OverlapTracker:
         )
 
 
-def _overlaps(account: Sequence[Span]) -> tuple[tuple[int, ...], ...]:
+_ACCEPTED = Span(Observation(Event("", "", 0, "")), 0, 0)
+"""In place of a span that was let go of."""
+
+
+def _overlaps(account: Sequence[Span]) -> list[tuple[int, ...]]:
     """For each span, those that end later and may have taken effect before it."""
     beside: list[list[int]] = [[] for _ in account]
     for later, span in enumerate(account):
@@ -250,7 +316,7 @@ def _overlaps(account: Sequence[Span]) -> tuple[tuple[int, ...], ...]:
         while at >= 0 and account[at].closes > span.opens:
             beside[at].append(later)
             at -= 1
-    return tuple(tuple(found) for found in beside)
+    return [tuple(found) for found in beside]
 
 
 def _raised(at: tuple[int, ...], number: int) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ def verdict_lines(verdicts: Sequence[RunVerdict], shown: Sequence[RunVerdict], *
         models.setdefault(verdict.run, set()).add(verdict.model)
     for verdict in shown:
         named = (verdict.run, verdict.model) in several
-        yield from _case(verdict, named=named, with_model=len(models[verdict.run]) > 1)
+        yield from case_lines(verdict, named=named, with_model=len(models[verdict.run]) > 1)
         for number, recovery in enumerate(verdict.recoveries if explain else (), 1):
             yield from _restart(number, recovery)
     yield BLANK
@@ -85,8 +85,8 @@ def _answers(verdicts: Sequence[RunVerdict]) -> str:
     return ", ".join((*(f"{n} {answer}" for answer, n in totals if n), *(f"{n} {kind}" for kind, n in kinds.items())))
 
 
-def _case(verdict: RunVerdict, *, named: bool, with_model: bool) -> Iterator[Line]:
-    """`named`: print the name of the job or channel; `with_model`: that of the model."""
+def case_lines(verdict: RunVerdict, *, named: bool = True, with_model: bool = False) -> Iterator[Line]:
+    """The line of a verdict, and why. `named`: print the name of the job or channel; `with_model`: that of the model."""
     model = verdict.model if with_model else ""
     name = ", ".join(filter(None, (verdict.run, model, verdict.trace if named else "", verdict.title)))
     restarts = len(verdict.recoveries)
