@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -162,3 +163,69 @@ def test_a_script_that_the_time_limit_ends_is_not_decided() -> None:
 
     found = driven(Bounded, walks=1, steps=10**9, time_limit=0.3)
     assert (found.answer, found.doubts) == ("inconclusive", ("the time limit of 0.3 s was reached",))
+
+
+class CountingVotes(Adapter):
+    """Two-phase commit whose coordinator counts votes instead of voters: a message that arrives again is counted again."""
+
+    def reset(self, parameters: Mapping[str, Any], seed: int) -> None:
+        """Everyone works."""
+        names = [f"rm{at + 1}" for at in range(parameters["resource_managers"])]
+        self.manager, self.voters, self.votes = dict.fromkeys(names, "working"), set[str](), 0
+        self.sent, self.decided = set[str](), "undecided"
+
+    def moves(self, is_possible: bool, *, manager: str = "", then: str = "", decided: str = "") -> None:
+        """Refuses, or sets a resource manager, or the decision."""
+        if not is_possible:
+            raise Refused("not now")
+        if manager:
+            self.manager[manager] = then
+        self.decided = decided or self.decided
+
+    def prepare(self, r: str) -> None:
+        """Votes."""
+        self.moves(self.manager[r] == "working", manager=r, then="prepared")
+        self.sent.add(r)
+
+    def refuse(self, r: str) -> None:
+        """Aborts alone."""
+        self.moves(self.manager[r] == "working", manager=r, then="aborted")
+
+    def hear_prepared(self, r: str) -> None:
+        """Counts a vote."""
+        self.moves(r in self.sent and self.decided == "undecided")
+        self.voters.add(r)
+        self.votes += 1
+
+    def decide_commit(self) -> None:
+        """Everyone has voted, it seems."""
+        self.moves(self.decided == "undecided" and self.votes >= len(self.manager), decided="committed")
+
+    def decide_abort(self) -> None:
+        """Aborts."""
+        self.moves(self.decided == "undecided", decided="aborted")
+
+    def obey_commit(self, r: str) -> None:
+        """Commits."""
+        self.moves(self.decided == "committed", manager=r, then="committed")
+
+    def obey_abort(self, r: str) -> None:
+        """Aborts."""
+        self.moves(self.decided == "aborted", manager=r, then="aborted")
+
+    def observe(self, of: list[str] | None) -> dict[str, Any]:
+        """All that the model has."""
+        sent = {"commit_sent": self.decided == "committed", "abort_sent": self.decided == "aborted"}
+        known = {"heard": sorted(self.voters), "prepared_sent": sorted(self.sent)}
+        return {"manager": dict(self.manager), "transaction": self.decided, **known, **sent}
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_what_only_a_repeated_step_shows_is_found(seed: int) -> None:
+    """The state of the model stays, that of the implementation does not; walks soon end where nothing changes any more."""
+    subject = subject_of(selected("reference.two_phase_commit"))
+    found = drive(subject, of_class(CountingVotes), suite_or_none(subject, MOST_STATES), DriveOptions(seed=seed))
+    assert found.difference is not None
+    assert found.shortest is not None
+    assert found.shortest.script.calls[-1].action == "decide_commit"
+    assert [call.action for call in found.shortest.script.calls].count("hear_prepared") >= 3

@@ -31,7 +31,8 @@ def test_three_servers_have_no_difference(walks: int) -> None:
     """Elections, restarts from journals and reordered messages are those of the model with logs."""
     found = driven(str(RAFT / "election.py"), 3, walks)
     assert (found.answer, found.doubts) == ("no difference", ())
-    assert found.coverage.values > 800 * walks
+    assert found.coverage.calls > 20 * walks
+    assert found.coverage.values > 15 * found.coverage.calls
 
 
 def test_a_log_withholds_a_vote() -> None:

@@ -18,12 +18,15 @@ REFUSALS = 0.2
 """Share of calls that the model does not permit."""
 REMEMBERED = 50_000
 """Largest number of states whose enabled instances are remembered."""
+LEAVING = 0.5
+"""Probability that a walk ends before a call where no call changes the state of the model."""
 LOOKED_AT = 64
 """Largest number of possible states that are looked at."""
 
 
 class Walking:
-    """Chooses calls: possible ones, rare actions and pairs of actions first, and, less often, calls that must be refused.
+    """Chooses calls: possible ones, and, less often, calls that must be refused. Calls that are rare in the state, and rare
+    pairs of actions, come first; where no call changes the state, a walk soon ends.
 
     The implementation's `own` actions are asked for only where they are possible, and the `absent` ones never. Equal seeds
     give equal walks on an implementation that answers equally.
@@ -35,12 +38,13 @@ class Walking:
         self._instances = driver.subject.system.instances
         self._groups = [group_of(instance) for instance in self._instances]
         self._enabled: dict[State, tuple[frozenset[int], frozenset[int]]] = {}
-        self._choices: dict[State, tuple[list[int], list[str]]] = {}
+        self._choices: dict[State, tuple[list[int], list[str], bool]] = {}
         self._refusals: dict[State, dict[str, list[int]]] = {}
         self._declared: object = None
         """What the adapter declared when choices and refusals were found."""
         self._asks: dict[tuple[int, bool], Asked] = {}
-        self._asked = [0] * len(self._instances)
+        self._asked: dict[State, Counter[int]] = {}
+        """How often each instance was asked for in a state."""
         self._after: dict[str, dict[str, int]] = {}
         self._wrongly: Counter[str] = Counter()
 
@@ -60,16 +64,22 @@ class Walking:
         if state is None or following.log.hidden:
             states, _ = self._states(following)
             state = states[int(drawn * len(states))]
-        possible, names = self._choices.get(state) or self._possible(following, state)
+        possible, names, stays = self._choices.get(state) or self._possible(following, state)
         if not possible:
             return None
+        if stays and self.random.random() < LEAVING:
+            return None
+        asked = self._asked.get(state)
+        if asked is None:
+            _make_room(self._asked)
+            asked = self._asked[state] = Counter()
         before = calls[-1].action if calls else ""
         after = self._after.get(before)
         if after is None:
             after = self._after[before] = dict.fromkeys((i.action for i in self._instances), 0)
-        at = self._drawn(possible, names, after)
+        at = self._drawn(possible, names, asked, after)
         chosen = possible[at]
-        self._asked[chosen] += 1
+        asked[chosen] += 1
         after[names[at]] += 1
         return self._asks.get((chosen, False)) or self._asking(chosen)
 
@@ -80,14 +90,16 @@ class Walking:
             known = self._asks[at, refused] = Asked.of(self._instances[at], refused=refused)
         return known
 
-    def _possible(self, following: Following, state: State) -> tuple[list[int], list[str]]:
-        """The numbers of the instances that may be asked for in a state, and their actions."""
+    def _possible(self, following: Following, state: State) -> tuple[list[int], list[str], bool]:
+        """The numbers of the instances that may be asked for in a state, their actions, and whether no step changes it."""
         found = self._choices.get(state)
         if found is None:
             _make_room(self._choices)
             enabled, absent = sorted(self.enabled(following, state)[0]), self.driver.absent
             numbers = [at for at in enabled if self._instances[at].action not in absent]
-            found = self._choices[state] = numbers, [self._instances[at].action for at in numbers]
+            take, every = following.log.steps.take, self._instances
+            stays = all(take(every[at], state) == state for at in enabled)
+            found = self._choices[state] = numbers, [every[at].action for at in numbers], stays
         return found
 
     def enabled(self, following: Following, state: State) -> tuple[frozenset[int], frozenset[int]]:
@@ -104,9 +116,10 @@ class Walking:
             self._enabled[state] = frozenset(found), frozenset(errors)
         return self._enabled[state]
 
-    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Mapping[str, int]) -> int:
-        """The place of one of the instances; rare ones are more probable."""
-        asked = self._asked
+    def _drawn(
+        self, possible: Sequence[int], names: Sequence[str], asked: Mapping[int, int], after: Mapping[str, int]
+    ) -> int:
+        """The place of one of the instances; what is rare in this state, or after the last action, is more probable."""
         weights = [1.0 / ((1 + asked[number]) * (1 + after[names[at]])) for at, number in enumerate(possible)]
         rest = self.random.random() * sum(weights)
         for at, weight in enumerate(weights):

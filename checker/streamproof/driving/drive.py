@@ -22,14 +22,20 @@ from streamproof.system.model import State
 from streamproof.system.verdict import number_of
 
 SEEDS = 1 << 32
+USUAL_CALLS = 5_000
+"""Number of calls of walks after which no further one begins, if their number is not given."""
+MOST_WALKS = 1_000
+"""Largest number of walks, if it is not given: each of them resets the implementation."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriveOptions:
     """The extent of a drive."""
 
-    walks: int = flag("Number of random walks after the scripts.", default=100, least=0)
-    """Number of random walks after the scripts."""
+    walks: int | None = flag(
+        "Number of random walks after the scripts.  [default: as many as make 5,000 calls]", "--walks", least=0
+    )
+    """Number of random walks after the scripts. None: as many as make `USUAL_CALLS` calls, at most `MOST_WALKS`."""
     steps: int = flag("Largest number of calls of a walk.", default=50)
     """Largest number of calls of a walk."""
     seed: int | None = flag("Seed of the walks; equal seeds give equal walks.  [default: random]", least=0)
@@ -169,8 +175,10 @@ def drive(
 
 
 def _walks(driver: Driver, options: DriveOptions) -> Iterator[tuple[str, Chooser]]:
-    walking = Walking(driver, options.steps)
-    for number in range(options.walks):
+    walking, before = Walking(driver, options.steps), driver.coverage.calls
+    for number in range(MOST_WALKS if options.walks is None else options.walks):
+        if options.walks is None and driver.coverage.calls - before >= USUAL_CALLS:
+            return
         yield f"walk-{number + 1}", walking
 
 

@@ -80,7 +80,7 @@ def assert_no_difference(
         found = drive(subject, source, [CallScript("script", calls)], options)
     else:
         options = DriveOptions(seed=seed, without=tuple(without))
-        options = replace(options, walks=options.walks if walks is None else walks, steps=steps or options.steps)
+        options = replace(options, walks=walks, steps=steps or options.steps)
         scripts = suite_or_none(subject, MOST_STATES)
         found = drive(subject, source, scripts, options, occurring(subject, scripts))
     if found.answer != "no difference":
