@@ -26,6 +26,7 @@ from streamproof.difference.comparing import compare_systems
 from streamproof.difference.rendering import difference_markdown, summary
 from streamproof.mutation.mutants import mutants
 from streamproof.system import EvaluationError, System, UsageError
+from streamproof.system.basics import FALSE, TRUE
 from streamproof.system.interpreter import Interpreter
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
@@ -222,6 +223,22 @@ def test_an_undecided_verdict_is_no_equal_verdict() -> None:
     assert found.open
     assert exit_code(found) is Exit.INCONCLUSIVE
     assert exit_code(compare_systems(before, after, SearchOptions())) is Exit.BEHAVIOURS_DIFFER
+
+
+def test_properties_that_are_new_gone_or_restated_are_differences() -> None:
+    """An invariant that becomes another one is no equal model; a new one that holds is no changed verdict."""
+    system = TwoPhaseCommit.system()
+    own, *others = system.properties
+    assert own.expr is not TRUE
+    for properties, code, text in (
+        ([replace(own, expr=TRUE)], Exit.BEHAVIOURS_DIFFER, "differ: 1 property restated"),
+        ([own, replace(own, name="also")], Exit.BEHAVIOURS_DIFFER, "differ: 1 property new"),
+        ([own, replace(own, name="also", expr=FALSE)], Exit.VERDICTS_DIFFER, "differ: 1 verdict differs"),
+        ([], Exit.VERDICTS_DIFFER, "differ: 1 verdict differs"),
+    ):
+        found = compare_systems(system, replace(system, properties=(*properties, *others)), SearchOptions())
+        assert (exit_code(found), summary(found)) == (code, text)
+        assert not found.behaviours_differ
 
 
 def test_mistakes_of_both_are_no_equality() -> None:

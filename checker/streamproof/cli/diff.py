@@ -74,7 +74,8 @@ def command(given: DiffArguments) -> int:
 
     Printed are verdicts before and after, the shortest behaviours that only one of the two has, and actions, variables,
     reachable states and fairness constraints that appear or vanish. Ends with 0 if nothing differs, 163 if behaviours
-    differ and no verdict does, 164 if a verdict differs, and 160 if a verdict or the comparison is open.
+    differ, or a property is new or restated, and no verdict differs, 164 if a verdict differs, and 160 if a verdict or
+    the comparison is open.
     """
     json_to = "-" if given.form == "json" and given.json_to is None else given.json_to
     expect_json_writable(json_to, SCHEMA)
@@ -102,12 +103,12 @@ def command(given: DiffArguments) -> int:
 
 
 def exit_code(found: ModelDifference) -> Exit:
-    """0 equal, 163 behaviours differ, 164 verdicts differ, 160 open, 130 interrupted."""
+    """0 equal, 163 behaviours or properties differ, 164 verdicts differ, 160 open, 130 interrupted."""
     if found.interrupted:
         return Exit.INTERRUPTED
     if found.verdicts_differ:
         return Exit.VERDICTS_DIFFER
-    if found.behaviours_differ and not found.open:
+    if (found.behaviours_differ or found.properties_differ) and not found.open:
         return Exit.BEHAVIOURS_DIFFER
     return Exit.HOLDS if found.stopped is None else Exit.INCONCLUSIVE
 

@@ -123,7 +123,7 @@ CI = """\
 name: NAME
 on: [push, pull_request]
 env:
-  STREAMPROOF: streamproof   # what pip installs: a name, a wheel, or the address of a repository
+  STREAMPROOF: ""   # what pip installs: the address of the repository, a wheel or a folder of streamproof
 jobs:
   model:
     runs-on: ubuntu-latest
@@ -134,7 +134,7 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: pip install pytest "$STREAMPROOF"
+      - run: pip install pytest "${STREAMPROOF:?is empty, write into this file what pip installs}"
       - run: streamproof check NAME.py -q --timeout 600 --annotations --sarif results.sarif
       - run: python -m pytest test_NAME.py
       - if: github.event_name == 'pull_request'
@@ -156,7 +156,8 @@ class InitArguments:
 def command(given: InitArguments) -> int:
     """Write a first model with its specification, a test and a CI file into FOLDER, by default the working folder.
 
-    They run as they are: change the model into yours. Existing files are never replaced.
+    Model and test run as they are: change them into yours. The CI file needs one value: what pip installs as streamproof.
+    Existing files are never replaced.
     """
     name = given.name
     if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):

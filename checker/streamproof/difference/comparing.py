@@ -53,8 +53,13 @@ class VerdictPair:
 
     @property
     def differs(self) -> bool:
-        """Whether the verdicts, with their reservations, differ, or only one of the systems has the property."""
-        return self.texts[0] != self.texts[1] and not self.open
+        """Whether the verdicts, with their reservations, differ, or the property is gone, or is new and does not hold."""
+        return self.texts[0] != self.texts[1] and not self.open and not self.is_new
+
+    @property
+    def is_new(self) -> bool:
+        """Whether only the system after has the property, which holds there."""
+        return self.before is None and self.after is not None and self.after.verdict is Verdict.HOLDS
 
     @property
     def open(self) -> bool:
@@ -108,6 +113,11 @@ class ModelDifference:
     def behaviours_differ(self) -> bool:
         """Whether finite behaviours, or fairness constraints, differ."""
         return bool(self.behaviours.gained or self.behaviours.lost or self.fairness)
+
+    @property
+    def properties_differ(self) -> bool:
+        """Whether a property is new, or has another meaning, whatever its verdict is."""
+        return any(pair.is_new or pair.restated for pair in self.verdicts)
 
     @property
     def stopped(self) -> str | None:
@@ -165,7 +175,7 @@ def compare_systems(
         first,
         second,
         view,
-        tuple(_verdicts(first, second)),
+        tuple(_verdicts(before, after, first, second)),
         found,
         _states(first, second) if view != ACTIONS and common else None,
         common,
@@ -188,16 +198,16 @@ def _taken(explored: Exploration) -> set[str]:
     return {name for name, count in explored.coverage.generated.items() if count}
 
 
-def _verdicts(first: Exploration, second: Exploration) -> Iterator[VerdictPair]:
-    before, after = ({f.property: f for f in one.findings} for one in (first, second))
-    for name in dict.fromkeys([*before, *after]):
-        own, other = before.get(name), after.get(name)
-        restated = own is not None and other is not None and _meaning(first, name) != _meaning(second, name)
+def _verdicts(before: System, after: System, first: Exploration, second: Exploration) -> Iterator[VerdictPair]:
+    findings = [{f.property: f for f in one.findings} for one in (first, second)]
+    for name in dict.fromkeys([*findings[0], *findings[1]]):
+        own, other = (one.get(name) for one in findings)
+        restated = own is not None and other is not None and _meaning(before, name) != _meaning(after, name)
         yield VerdictPair(name, own, other, restated)
 
 
-def _meaning(explored: Exploration, name: str) -> object:
-    prop: Property = explored.system.property(name)
+def _meaning(system: System, name: str) -> object:
+    prop: Property = system.property(name)
     return prop.kind, prop.expr, prop.formula
 
 

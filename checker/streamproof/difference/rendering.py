@@ -22,6 +22,12 @@ def summary(found: ModelDifference) -> str:
     changed = sum(pair.differs for pair in found.verdicts)
     if changed:
         parts.append(f"{number_of(changed, 'verdict')} {'differs' if changed == 1 else 'differ'}")
+    for count, what in (
+        (sum(pair.is_new for pair in found.verdicts), "new"),
+        (sum(pair.restated for pair in found.verdicts), "restated"),
+    ):
+        if count:
+            parts.append(f"{number_of(count, 'property', 'properties')} {what}")
     for what, some in (("gained", found.behaviours.gained), ("lost", found.behaviours.lost)):
         if some:
             parts.append(f"behaviours {what} by {', '.join(dict.fromkeys(_subject(one) for one in some))}")
@@ -30,8 +36,9 @@ def summary(found: ModelDifference) -> str:
     if found.stopped is not None:
         parts.append(found.stopped)
     if parts:
-        return ("differ: " if found.verdicts_differ or found.behaviours_differ else "inconclusive: ") + "; ".join(parts)
-    return f"equal: the same verdicts, fairness constraints and finite behaviours, {seen_through(found)}"
+        differ = found.verdicts_differ or found.behaviours_differ or found.properties_differ
+        return ("differ: " if differ else "inconclusive: ") + "; ".join(parts)
+    return f"equal: the same properties and verdicts, fairness constraints and finite behaviours, {seen_through(found)}"
 
 
 def _subject(one: Divergence) -> str:
@@ -56,7 +63,7 @@ def _verdict(finding: Finding | None, text: str) -> str:
 
 def _row(pair: VerdictPair) -> tuple[str, str, str, str]:
     one, other = pair.texts
-    note = "restated" if pair.restated else ""
+    note = "restated" if pair.restated else "new" if pair.before is None else ""
     return pair.name, _verdict(pair.before, one), _verdict(pair.after, other), note
 
 
