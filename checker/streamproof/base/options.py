@@ -272,13 +272,13 @@ class SearchOptions:
         """Why these options exclude each other, with the remedy."""
         several = self.workers is not None and self.workers > 1
         python, stored = given_of("--tier", "--symmetry", "--por"), given_of("--checkpoint", "--resume")
-        if self.tier == PYTHON or self.reduced:
+        if self.tier == PYTHON or self.por or (self.symmetry and self.spill is None):
             if several:
                 yield "only the compiled tier has workers", f"leave out --workers, or {python}"
             if self.storage is not None:
                 yield "only the compiled tier writes checkpoints", f"leave out {python}, or {stored}"
             if self.spill is not None:
-                yield "only the compiled tier spills to disk", f"leave out {python}, or --spill"
+                yield "only the compiled tier spills to disk", f"leave out {given_of('--tier', '--por')}, or --spill"
         if self.spill is not None and self.resume is not None and self.master is not None:
             yield "a search goes on in the folder of --resume", "leave out --spill"
         elif self.spill is not None and self.storage not in (None, Path(self.spill)):

@@ -73,7 +73,7 @@ def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[L
     (llvmlite is missing, or a term is too large for machine words), the Python tier continues. Reduced searches are generated
     Python; with `auto`, a full search by compiled code competes, and its result is used if it needs less work.
     """
-    if plan.reduces:
+    if plan.reduces and task.symmetry is None:
         return _reduced(task, early, plan)
     search, tier = _full(task)
     return search, tier, plan
@@ -81,7 +81,7 @@ def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[L
 
 def _full(task: SearchTask) -> tuple[LevelSearch, str]:
     options = task.budget.options
-    if options.tier == COMPILED or options.storage is not None or task.cluster is not None:
+    if options.tier == COMPILED or options.storage is not None or task.cluster or task.symmetry:
         try:
             compiled = _compiled(task)
         except (KeyboardInterrupt, OutOfTime) as end:
@@ -276,7 +276,7 @@ def explore(
     has the same verdicts; `Exploration.reductions` lists the reductions that apply.
 
     With `spill` and several `workers`, or with `spill` and `checkpoint` or `resume` of the same folder, processes of this
-    machine search the wide levels, which are files there; each level is a checkpoint.
+    machine search the wide levels, which are files there; each level is a checkpoint. `por` does not apply.
 
     `on_progress` is called at most once a second. `on_violation` is called with each violation at the end of its level, after
     the interpreter has replayed its trace. With a `cluster`, its processes search the wide levels;
@@ -321,7 +321,9 @@ def explore(
         def after_level(search: LevelSearch) -> Stop | None:
             return early.after_level(search, reduced)
 
-        task = SearchTask(scalarised, simple, properties, budget, after_level, on_progress, cluster)
+        compiled = options.spill is not None or cluster is not None
+        same = reduced.symmetry if compiled else None
+        task = SearchTask(scalarised, simple, properties, budget, after_level, on_progress, cluster, same)
         prepared = time.perf_counter() - begun
         with budget.listening():
             search, tier, followed = run_tiers(task, early, reduced)

@@ -220,6 +220,8 @@ class SearchTask:
     on_progress: Callable[[Progress], None] | None = None
     cluster: Cluster | None = None
     """The processes and the folder of a search over many processes."""
+    symmetry: Symmetry | None = None
+    """The symmetry by which compiled code reduces the search."""
 
 
 class LevelSearch(ABC):

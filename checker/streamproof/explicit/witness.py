@@ -128,7 +128,7 @@ class Witnesses:
             self._confirm(self._interpreter.is_initial(states[0]), claim, Trace((states[0],), ()))
         steps: list[Instance] = []
         for before, number in pairwise(numbers):
-            wanted = self._state(number)
+            wanted = self._canonical(self._state(number))
             likely = self._likely(states[-1], self._instance(before, number))
             tried = (step for steps in (likely, self._interpreter.steps(states[-1])) for step in steps)
             found = next((step for step in tried if self._explored(step.state) == wanted), None)
@@ -149,7 +149,10 @@ class Witnesses:
 
     def _explored(self, state: State) -> State:
         """The explored scalar state of a state of the system."""
-        scalar = self._scalarised.encode(state)
+        return self._canonical(self._scalarised.encode(state))
+
+    def _canonical(self, scalar: State) -> State:
+        """One state of the orbit: compiled code has other representatives."""
         return scalar if self._symmetry is None else self._symmetry.canonical(scalar)
 
     def _confirm(self, confirmed: bool, claim: str, trace: Trace) -> None:

@@ -73,8 +73,8 @@ class CompiledSearch(LevelSearch):
         tuning = self.budget.tuning
         late = self.layout.words > 1 or self._all_steps
         self.together = together or (tuning.wide_together if late else tuning.together)
-        code = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps), watching)
-        self._own = build(code, ["expand", "watch"] if watching else ["expand"], optimise=False)
+        named = ["expand", *(["watch"] if watching else []), *(["represent"] if task.symmetry is not None else [])]
+        self._own = build(module(self._expand_code(), watching), named, optimise=False)
         if watching:
             self._watch = self._own.function("watch", 3)
         self.compile_seconds = time.perf_counter() - begun
@@ -86,6 +86,26 @@ class CompiledSearch(LevelSearch):
         self._marked: Snapshot | None = None
         self._written = 0.0
         self._pace = 16
+
+    def _expand_code(self) -> str:
+        """The code of the successor function."""
+        code = expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps)
+        if self.task.symmetry is None:
+            return code
+        from streamproof.explicit.compiled.representatives import represented
+
+        return represented(code, self.layout, self.task.symmetry)
+
+    def packed(self, states: Sequence[State]) -> list[int]:
+        """The words of initial states; with symmetry, of the representatives among them: all images of an initial state are
+        initial."""
+        words = self.layout.packer(states)
+        if self.task.symmetry is None or not states:
+            return words
+        block, width = WordBlock(words), self.layout.words
+        self._own.function("represent", 3)(block.address, len(states), 0)
+        pairs = ((words[at : at + width], block.slice(at, at + width)) for at in range(0, len(words), width))
+        return [word for before, after in pairs if before == after for word in before]
 
     # --- results ---
 
@@ -290,8 +310,9 @@ class CompiledSearch(LevelSearch):
             if not table.make_room(len(states), self.fixed):
                 self.stopped = Stop.MEMORY
                 break
-            words = WordBlock(self.layout.packer(states))
-            add(self.worker.control, words.address, len(states))
+            packed = self.packed(states)
+            words = WordBlock(packed)
+            add(self.worker.control, words.address, len(packed) // self.layout.words)
             limit = Stop.STATES if self.known > self.budget.max_states else None
             self.stopped = self.stopped or self.budget.spent() or limit
             if self.stopped:

@@ -184,8 +184,8 @@ class SpillingSearch(CompiledSearch):
     def _start_on_disk(self) -> None:
         assert self._disk is not None
         for states in starts(self.scalarised, self.system):
-            words = np.array(self.layout.packer(states), dtype=np.uint64).reshape(len(states), self.layout.words)
-            self._disk.append(words, np.full(len(states), NO_PARENT, dtype=np.uint32))
+            words = np.array(self.packed(states), dtype=np.uint64).reshape(-1, self.layout.words)
+            self._disk.append(words, np.full(len(words), NO_PARENT, dtype=np.uint32))
             self.stopped = self.budget.spent() or (Stop.STATES if self.known > self.budget.max_states else None)
             if self.stopped:
                 break

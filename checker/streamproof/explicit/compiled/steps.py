@@ -304,12 +304,12 @@ class _Expand:
 
 def conditions_code(layout: Layout, conditions: Sequence[Expr]) -> str:
     """``judge(states, n, out)`` writes the truth values of all conditions, state by state, one byte each."""
-    return _over_states(layout, conditions, "judge", _write_bytes)
+    return over_states(layout, conditions, "judge", _write_bytes)
 
 
 def count_code(layout: Layout, conditions: Sequence[Expr]) -> str:
     """``count(states, n, out)`` adds to a word per condition the number of states in which it is true."""
-    return _over_states(layout, conditions, "count", _add_one)
+    return over_states(layout, conditions, "count", _add_one)
 
 
 def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
@@ -318,10 +318,11 @@ def watch_code(layout: Layout, watches: Sequence[tuple[Expr, Expr]]) -> str:
     A record takes two words: the position of the first state where only the condition is true, and of the first state where
     the evaluation error is true; both are initially `NONE`.
     """
-    return _over_states(layout, watches, "watch", _note_first)
+    return over_states(layout, watches, "watch", _note_first)
 
 
-def _over_states(layout, items, name, write) -> str:  # type: ignore[no-untyped-def]
+def over_states(layout, items, name, write) -> str:  # type: ignore[no-untyped-def]
+    """A function of packed states; ``write(out, k, item, count)`` writes the code of an item for one state."""
     out = Emitter(layout)
     out.line("%states.p = inttoptr i64 %states to ptr")
     out.line("%out.p = inttoptr i64 %out to ptr")

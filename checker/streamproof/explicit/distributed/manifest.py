@@ -86,7 +86,8 @@ class Manifests:
         self._folder = folder
         self._version = version
         names = ",".join(p.name for p in search.properties)
-        self._print = fingerprint(search.system, FORMAT, version, names, str(search.layout.words))
+        reduced = [] if search.task.symmetry is None else ["symmetry"]
+        self._print = fingerprint(search.system, FORMAT, version, names, str(search.layout.words), *reduced)
         self.run = uuid.uuid4().hex[:12]
         """The beginning of the names of this run's files."""
         self._held = False

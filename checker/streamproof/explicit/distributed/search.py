@@ -23,7 +23,7 @@ from streamproof.explicit.cluster import Cluster, InProcess
 from streamproof.explicit.compiled.edges import fits
 from streamproof.explicit.compiled.search import CompiledSearch
 from streamproof.explicit.compiled.spill import WITH_PRODUCTS
-from streamproof.explicit.compiled.steps import NONE, StepCounters, count_code, expand_code, module
+from streamproof.explicit.compiled.steps import NONE, StepCounters, count_code, module
 from streamproof.explicit.compiled.stored_graph import MappedLog, mapped_files, stored_graph
 from streamproof.explicit.distributed import tasks
 from streamproof.explicit.distributed.manifest import Manifests, Stored, StoredSegment
@@ -347,7 +347,7 @@ class DistributedSearch(CompiledSearch):
         """Expand the states from number `first` on."""
         assert self._stored is not None
         if self._expands is None:
-            text = module(expand_code(self.system, self.layout, self._steps, idle_steps=self._all_steps))
+            text = module(self._expand_code())
             self._expands = tasks.stored_code(self._folder, text, ["expand"])
         rows = (self.known - first) // self.partitions
         newest = [s.files(self.partitions) for s in self._stored.segments if s.first + s.count > first]
