@@ -37,7 +37,7 @@ from streamproof.system.verdict import FairnessEvidence, Finding, Trace, Verdict
 
 def true_of(system: System, formula: Formula, trace: Trace) -> bool:
     """Whether the behaviour satisfies `formula` in its first state."""
-    return _Lasso(Interpreter(system), trace).true(formula, 0)
+    return LassoTruth(Interpreter(system), trace).true(formula, 0)
 
 
 def refutes(system: System, formula: Formula, states: Sequence[State]) -> bool:
@@ -113,7 +113,9 @@ def _may(interpreter: Interpreter, formula: Formula, states: Sequence[State], *,
 
 
 @dataclass(frozen=True, slots=True)
-class _Lasso:
+class LassoTruth:
+    """A behaviour, with the truth of formulas at each of its positions."""
+
     interpreter: Interpreter
     trace: Trace
 
@@ -144,6 +146,7 @@ class _Lasso:
                 assert_never(formula)
 
     def until(self, left: Formula, right: Formula, at: int) -> bool:
+        """Whether an until is true of the behaviour from position `at` on."""
         for k in self.future(at):
             if self.true(right, k):
                 return True

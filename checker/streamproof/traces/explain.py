@@ -14,6 +14,7 @@ from typing import assert_never
 from streamproof.base.errors import Loc
 from streamproof.base.records import dataclass
 from streamproof.system.expr import Expr
+from streamproof.system.formula import Atom, written
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Conjunct, Instance, Kind, Property, State, System
 from streamproof.system.verdict import Trace
@@ -84,14 +85,16 @@ class Explanation:
 
     `reasons`: the false conjunct of an invariant or step property; for a deadlock, why the state is not terminal.
     `blocked`: for a deadlock, the reasons why each action is disabled, closest to being enabled first. `waiting`: for a
-    deadlock, a circle of processes that wait for each other. `steps`: the steps, counted from 1, on which the values read
-    above depend (a backward slice); empty if unknown.
+    deadlock, a circle of processes that wait for each other. `unmet`: for a temporal formula, the conditions that make it
+    false, each with where it is false or true. `steps`: the steps, counted from 1, on which the values read above depend
+    (a backward slice); empty if unknown.
     """
 
     reasons: tuple[Reason, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     steps: tuple[int, ...] = ()
     waiting: tuple[Wait, ...] = ()
+    unmet: tuple[tuple[str, Reason], ...] = ()
 
 
 @dataclass(slots=True)
@@ -101,6 +104,9 @@ class Past:
     trace: Trace
     last: int
     wanted: dict[tuple[Place, int], None] = field(default_factory=dict)
+    """Places and the states in which their values are read."""
+    reader: int | None = None
+    """The number of the step that reads them; None: the one after their state."""
 
 
 def why_false(system: System, conjuncts: Iterable[Conjunct], state: State, after: State | None = None) -> Reason | None:
@@ -145,10 +151,29 @@ def _explained(interpreter: Interpreter, prop: Property, trace: Trace) -> tuple[
                 ends = (Reason("a terminal state", None, found),)
             waiting = circle_of_waiting(interpreter, trace.states[-1])
             return Explanation(ends, stopped, _slice(interpreter, past), waiting), past
-        case Kind.TERMINATION | Kind.TEMPORAL:
+        case Kind.TEMPORAL:
+            past.reader = len(trace.steps) + 1
+            return Explanation(unmet=tuple(_unmet(interpreter, prop, past))), past
+        case Kind.TERMINATION:
             return Explanation(), past
         case _:
             assert_never(prop.kind)
+
+
+def _unmet(interpreter: Interpreter, prop: Property, past: Past) -> Iterator[tuple[str, Reason]]:
+    """The conditions that make a formula false, with the values they read: in the last state where it is so in all states."""
+    from streamproof.system.temporal import LassoTruth
+    from streamproof.traces.unmet import sentence, unmet
+
+    assert prop.formula is not None, "a temporal property has a formula"
+    trace = past.trace
+    for one in unmet(LassoTruth(interpreter, trace), prop.formula):
+        at = past.last if one.forever else one.at
+        readings: tuple[Reading, ...] = ()
+        if isinstance(one.atom, Atom):
+            then = Past(trace, at, past.wanted)
+            readings = _readings(interpreter, one.atom.expr, one.atom.text, trace.states[at], None, then)
+        yield sentence(one), Reason(written(one.atom), one.atom.loc, readings)
 
 
 def last_step(trace: Trace) -> tuple[int, int]:
@@ -262,7 +287,7 @@ def _needs(interpreter: Interpreter, past: Past) -> dict[int, list[tuple[Place, 
     """For each step on which the wanted values depend, the places that it wrote, each with the number of the step that reads
     it there; the number after the last step is that of what is shown as the reason."""
     trace, found = past.trace, dict[int, list[tuple[Place, int]]]()
-    pending = [(place, at, at + 1) for place, at in past.wanted]
+    pending = [(place, at, past.reader or at + 1) for place, at in past.wanted]
     met = set(past.wanted)
     while pending:
         place, at, reader = pending.pop()
@@ -283,13 +308,15 @@ def _needs(interpreter: Interpreter, past: Past) -> dict[int, list[tuple[Place, 
 def needs(system: System, prop: Property, trace: Trace) -> dict[int, list[tuple[str, int]]]:
     """For each step that the violation of a property depends on, counted from 1, the places that it wrote, each with the
     number of the step that reads it; the number after the last step is that of the property. Empty if that is not known."""
-    if prop.kind in (Kind.TERMINATION, Kind.TEMPORAL):
+    if prop.kind is Kind.TERMINATION:
         return {}
     interpreter = Interpreter(system)
     found = _needs(interpreter, _explained(interpreter, prop, trace)[1])
     if prop.kind is Kind.STEP:
         found.setdefault(len(trace.steps), [])
     return {
-        step: [(look(system, place, trace.states[reader - 1]).text, reader) for place, reader in places]
+        step: [
+            (look(system, place, trace.states[min(reader, len(trace)) - 1]).text, reader) for place, reader in places
+        ]
         for step, places in found.items()
     }

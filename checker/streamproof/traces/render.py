@@ -284,12 +284,13 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
                 spans = (StyledText(wait.label, "action"), " needs ", StyledText(wait.condition.text, "failed"))
                 helps = (", which ", StyledText(wait.helper, "action"), f" of {wait.other} would make true")
                 yield line(f"{wait.process}: ", *spans, *helps, indent=2, hang=6)
-        case Kind.TEMPORAL if trace.loop is None:
-            yield line(
-                "The formula is false, whatever follows these states within or outside the constraint.", indent=2
-            )
         case Kind.TEMPORAL:
-            yield from _fairness(system, trace)
+            yield from _unmet(explanation)
+            if trace.loop is not None:
+                yield from _fairness(system, trace)
+            else:
+                text = "The formula is false, whatever follows these states within or outside the constraint."
+                yield line(text, indent=2)
         case Kind.TERMINATION | Kind.REACHABLE:
             pass
         case _:
@@ -297,6 +298,17 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
     skipped = len(trace.steps) - len(explanation.steps)
     if explanation.steps and skipped:
         yield line(f"Steps that this depends on: {', '.join(map(str, explanation.steps))}", indent=2)
+
+
+def _unmet(explanation: Explanation) -> Iterator[Line]:
+    """Why a temporal formula is false."""
+    yield line(StyledText("Why the formula is false:", "title"))
+    for where, reason in explanation.unmet[:MAX_GROUPS]:
+        yield line(f"{where}:", indent=2)
+        yield from _reason(reason, 4)
+    more = len(explanation.unmet) - MAX_GROUPS
+    if more > 0:
+        yield line(f"and {more} more", indent=2)
 
 
 def _fairness(system: System, trace: Trace) -> Iterator[Line]:

@@ -128,7 +128,10 @@ def _closed(
 
 
 def sentences(trace: Trace, needs: Mapping[int, Sequence[tuple[str, int]]], kind: Kind | None) -> dict[int, str]:
-    """For each step, counted from 1, what it is needed for; nothing where that is not known."""
+    """For each step, counted from 1, what it is needed for; nothing where that is not known.
+
+    A step on which the false conditions of a temporal formula do not depend may be needed for the cycle, or for fairness.
+    """
     if not needs:
         return {}
     found = {}
@@ -136,6 +139,8 @@ def sentences(trace: Trace, needs: Mapping[int, Sequence[tuple[str, int]]], kind
     for number in range(1, last + 1):
         wanted = needs.get(number)
         if wanted is None:
+            if kind is Kind.TEMPORAL:
+                continue
             found[number] = "not needed: nothing that is shown as the reason depends on it"
             continue
         readers: dict[int, list[str]] = {}
