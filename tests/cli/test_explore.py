@@ -25,8 +25,9 @@ from nonempty import nonempty
 from streamproof.base.errors import StreamproofError, SystemFailure, UsageError
 from streamproof.base.options import SearchOptions
 from streamproof.exploring.explorer import Explorer, explorer_of
-from streamproof.exploring.page import query_of, visit_of
+from streamproof.exploring.page import explorer_page, query_of, visit_of
 from streamproof.exploring.server import ExplorerServer
+from streamproof.exploring.terminal import Session
 from streamproof.system.interpreter import Interpreter
 from streamproof.traces.replay import replay
 
@@ -418,3 +419,62 @@ def test_a_journey_in_a_browser_by_keys_alone(serve: Callable[[Explorer], Client
             assert browser.js("document.documentElement.scrollWidth") <= width
             browser.screenshot(tmp_path / f"{width}.png")
         assert browser.js("getComputedStyle(document.querySelector('img')).width") != "0px"
+
+
+RETRY = '''
+from streamproof import WEAK, Bool, Model, State, action, leads_to, require, temporal
+
+
+class Retry(Model):
+    """A message may be lost, each time."""
+
+    def state(self):
+        return State(sent=Bool(), arrived=Bool())
+
+    @action(fairness=WEAK)
+    def send(self, s):
+        require(not s.sent and not s.arrived)
+        s.sent = True
+
+    @action
+    def lose(self, s):
+        require(s.sent)
+        s.sent = False
+
+    @action(fairness=WEAK)
+    def deliver(self, s):
+        require(s.sent)
+        s.sent, s.arrived = False, True
+
+    @temporal
+    def acknowledged(self, s):
+        """Every message arrives."""
+        return leads_to(s.sent, s.arrived)
+'''
+
+
+@pytest.mark.parametrize(
+    ("query", "fairness", "conditions"),
+    [
+        ("?s=send()&s=lose()&loop=0", "This behaviour is fair:", "false in every state from state 1 on: s.arrived"),
+        ("?s=send()&loop=1", "This behaviour is not fair", "which is not fair"),
+        ("?s=send()&s=deliver()&loop=2", "This behaviour is fair:", None),
+    ],
+)
+def test_a_lasso_says_what_it_means(
+    query: str, fairness: str, conditions: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is fair and to which steps, and which temporal properties are false of it and why; also on a terminal."""
+    path = tmp_path / "retry.py"
+    path.write_text(RETRY)
+    walking = explorer(str(path))
+    visit = visit_of(walking, query)
+    found = unescape(re.sub(r"<[^>]+>", "", explorer_page(walking, visit)))
+    assert fairness in found
+    assert ("acknowledged is false of this behaviour" in found) is (conditions is not None)
+    assert conditions is None or conditions in found
+    shown = StringIO()
+    monkeypatch.setattr(sys, "stdin", StringIO())
+    Session(walking, visit, shown).run()
+    assert (fairness.removesuffix(":").removeprefix("This behaviour is ")) in shown.getvalue()
+    assert ("acknowledged is false of this behaviour" in shown.getvalue()) is (conditions is not None)

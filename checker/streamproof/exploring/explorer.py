@@ -24,11 +24,13 @@ from streamproof.exchange.itf.writing import Origin
 from streamproof.selection import Selection, select
 from streamproof.system.build import TRUE, and_, or_
 from streamproof.system.interpreter import Interpreter, with_derived
-from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.model import Instance, Kind, Property, State, System, fairness_constraints
+from streamproof.system.temporal import true_of
 from streamproof.system.verdict import CheckResult, Finding, Trace, Verdict, number_of
 from streamproof.traces.explain import Blocked, Past, Reason, blocked, explain, why_false
 from streamproof.traces.labels import matching
 from streamproof.traces.places import Change, changes, leaves, look
+from streamproof.traces.render import Treatment, treatments
 from streamproof.traces.replay import ReplayError, confirm_finding, verify
 
 INITIAL = 10_000
@@ -105,6 +107,22 @@ class StateRow:
     text: str
     value: str
     old: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forever:
+    """A behaviour without end: its treatment of fair instances, and the temporal properties that are false of it, with why.
+
+    A property is violated only by a fair behaviour.
+    """
+
+    treatments: tuple[Treatment, ...]
+    false: tuple[tuple[Property, tuple[tuple[str, Reason], ...]], ...]
+
+    @property
+    def fair(self) -> bool:
+        """Whether it meets all fairness constraints."""
+        return all(one.fair for one in self.treatments)
 
 
 class Explorer:
@@ -224,6 +242,31 @@ class Explorer:
                 found = self.interpreter.decided(prop, past)
                 if found is not None and found.verdict is Verdict.VIOLATED:
                     yield prop, explain(self.system, prop, past).reasons
+
+    def forever(self, visit: Visit) -> Forever | None:
+        """What a behaviour without end means: its fairness, and the temporal properties that are false of it.
+
+        None: it has an end, or the rules of the model fail on it.
+        """
+        system, trace = self.system, visit.trace
+        if trace.loop is None:
+            return None
+        try:
+            found = treatments(system, trace)
+            formulas = [p for p in system.properties if p.formula is not None and p.kind is Kind.TEMPORAL]
+            false = [p for p in formulas if p.formula is not None and not true_of(system, p.formula, trace)]
+            return Forever(found, tuple((p, explain(system, p, trace).unmet) for p in false))
+        except EvaluationError:
+            return None
+
+    @cached_property
+    def fairness(self) -> dict[str, str]:
+        """The strength of the fairness constraints on the steps of each label that has some."""
+        found: dict[str, dict[str, None]] = {}
+        for one in fairness_constraints(self.system):
+            for number in one.numbers:
+                found.setdefault(self.system.instances[number].label, {})[one.fairness.value] = None
+        return {label: ", ".join(strengths) for label, strengths in found.items()}
 
     # --- searches
 

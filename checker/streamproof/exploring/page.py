@@ -65,6 +65,7 @@ def explorer_page(explorer: Explorer, visit: Visit, *, message: str = "", text: 
         moves=moves,
         rows=list(explorer.rows(visit)),
         broken=list(explorer.false(visit)),
+        forever=explorer.forever(visit),
         steps=steps,
         to=to,
         take=take,

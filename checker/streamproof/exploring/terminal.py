@@ -19,7 +19,7 @@ from streamproof.base.errors import StreamproofError, UsageError
 from streamproof.base.files import ITF, write
 from streamproof.base.text import BLANK, Line, StyledText, inner, line, standard_output, visible
 from streamproof.exchange.itf.writing import itf_text
-from streamproof.exploring.explorer import Explorer, Moves, Visit
+from streamproof.exploring.explorer import Explorer, Forever, Moves, Visit
 from streamproof.report.console import print_lines
 from streamproof.system.verdict import Trace
 from streamproof.traces.render import MAX_LABELS, counterexample, source
@@ -143,7 +143,9 @@ class Session:
             yield line(StyledText(visit.note, "faint"))
         last = len(visit.trace) - 1
         where = f"state {visit.at}" + (f" of {last}" if visit.at < last else "")
-        if visit.trace.loop is not None:
+        if visit.trace.stutters:
+            where += f"; the behaviour stays in state {last} forever"
+        elif visit.trace.loop is not None:
             where += f"; states {visit.trace.loop} to {last} repeat forever"
         by = visit.trace.steps[visit.at - 1].label if visit.at else "initial state"
         yield line(StyledText(where, "title"), "  ", StyledText(by, "action"))
@@ -157,13 +159,30 @@ class Session:
             yield line(StyledText(f"{prop.name} is false here", "failed"), indent=2)
             for reason in reasons:
                 yield line(str(reason), indent=4)
+        forever = self.explorer.forever(visit)
+        if forever is not None:
+            yield from self._forever(forever)
         for number, one in enumerate(self.moves.enabled, start=1):
-            yield line(StyledText(f"{number:>3}  "), StyledText(one.label, "action"), hang=7)
+            fairness = self.explorer.fairness.get(one.label)
+            more = (StyledText(f"  {fairness}", "faint"),) if fairness else ()
+            yield line(StyledText(f"{number:>3}  "), StyledText(one.label, "action"), *more, hang=7)
         for label, error in self.moves.errors:
             yield line(StyledText(f"{label}: {error.message}", "failed"), indent=5)
         if not self.moves.enabled and not self.moves.errors:
             ends = "the state is terminal" if self.moves.terminal else "a deadlock, the state is not terminal"
             yield line(StyledText(f"no action is enabled: {ends}", "failed" if not self.moves.terminal else "plain"))
+
+    def _forever(self, forever: Forever) -> Iterator[Line]:
+        """The fairness of a behaviour without end, and what is false of it."""
+        for prop, conditions in forever.false:
+            yield line(StyledText(f"{prop.name} is false of this behaviour", "failed"), indent=2)
+            for where, reason in conditions:
+                yield line(f"{where}: {reason}", indent=4)
+        if forever.treatments:
+            yield line("fair:" if forever.fair else "not fair, so no temporal property is violated by it:", indent=2)
+        for one in forever.treatments:
+            more = f" and {len(one.labels) - MAX_LABELS} more" if len(one.labels) > MAX_LABELS else ""
+            yield line(StyledText(", ".join(one.labels[:MAX_LABELS]), "action"), f"{more}: {one.text}", indent=4)
 
     def _blocked(self, action: str) -> Iterator[Line]:
         names = {a.name for a in self.explorer.system.actions}

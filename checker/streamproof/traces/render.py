@@ -313,20 +313,37 @@ def _unmet(explanation: Explanation) -> Iterator[Line]:
 
 def _fairness(system: System, trace: Trace) -> Iterator[Line]:
     """Why the behaviour is fair: one line per reason, with the instances of one action together."""
-    from streamproof.system.temporal import fairness_of, postponed
-
-    groups: dict[tuple[str, str], list[str]] = {}
-    for evidence in fairness_of(system, trace):
-        groups.setdefault((evidence.fairness.value, evidence.because), []).append(evidence.label)
+    groups = treatments(system, trace)
     if not groups:
         yield line("No fairness constraints: every action may be postponed forever.", indent=2)
         return
     yield line(StyledText("Why this behaviour is fair:", "title"))
-    for (fairness, because), labels in groups.items():
-        yield _instances(labels, f"{because} ({fairness})")
-    free = postponed(system, trace)
-    if free:
-        yield _instances(free, "enabled, but no fairness constraint requires the step")
+    for one in groups:
+        yield _instances(one.labels, one.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """How a lasso treats some fair instances, or those that could change the state in which it stays; `fair`: rightly so."""
+
+    labels: tuple[str, ...]
+    text: str
+    fair: bool = True
+
+
+def treatments(system: System, trace: Trace) -> tuple[Treatment, ...]:
+    """How a lasso treats the instances with fairness constraints, and which others it postpones; none without constraints."""
+    from streamproof.system.temporal import fairness_of, postponed
+
+    groups: dict[tuple[str, bool], list[str]] = {}
+    for evidence in fairness_of(system, trace):
+        groups.setdefault((f"{evidence.because} ({evidence.fairness.value})", evidence.satisfied), []).append(
+            evidence.label
+        )
+    found = [Treatment(tuple(labels), text, fair) for (text, fair), labels in groups.items()]
+    bound = {label for one in found if not one.fair for label in one.labels}
+    free = tuple(label for label in postponed(system, trace) if label not in bound) if found else ()
+    return (*found, *([Treatment(free, "enabled, but no fairness constraint requires the step")] if free else ()))
 
 
 def _instances(labels: Sequence[str], about: str) -> Line:
