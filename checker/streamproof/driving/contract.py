@@ -16,6 +16,8 @@ from streamproof.system.model import Action, System, parameter_json
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 LISTED = 64
 """Largest number of values that are listed of an argument."""
+MOST_WAYS = 3
+"""Largest number of ways in which an action is possible that the page lists."""
 ORDER = (
     "The lines of one process, in the order of `seq`, are in the order in which their events took effect.",
     "Lines of different processes may have any order, except that a vector clock in `clock` orders them.",
@@ -101,9 +103,11 @@ def _parts_schema(parts: Mapping[str, EventPart]) -> dict[str, Any]:
 
 def _event(action: Action) -> dict[str, Any]:
     picks = list(dict.fromkeys(name for instance in action.instances for name, _ in instance.picks))
+    ways = dict.fromkeys(tuple(dict.fromkeys(" ".join(c.text.split()) for c in i.guard)) for i in action.instances)
     return {
         "name": action.name,
         "meaning": " ".join(action.doc.split()),
+        "conditions": [[*way] for way in ways],
         "arguments": [{"name": name, "values": _values(action, name)} for name in action.parameters],
         "picks": picks,
         "may_be_left_out": action.internal,
@@ -196,14 +200,15 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from (f"* {text}" for text in found["order"])
     yield ""
-    yield "| event | arguments | meaning |"
-    yield "|---|---|---|"
+    yield "| event | arguments | meaning | possible if |"
+    yield "|---|---|---|---|"
     for event in found["events"]:
         args = "; ".join(f"`{a['name']}`: {_listed(a['values'])}" for a in event["arguments"]) or "none"
         left = " May be left out." if event["may_be_left_out"] else ""
-        yield f"| `{event['name']}` | {_cell(args)} | {_cell(event['meaning'])}{left} |"
+        about = f"{_cell(args)} | {_cell(event['meaning'])}{left}"
+        yield f"| `{event['name']}` | {about} | {_cell(_possible(event['conditions']))} |"
     if all(event["name"] != OBSERVE for event in found["events"]):
-        yield f"| `{OBSERVE}` | none | Nothing happens; `state` has values. |"
+        yield f"| `{OBSERVE}` | none | Nothing happens; `state` has values. | always |"
     yield ""
     yield "| variable, in `state` | values |"
     yield "|---|---|"
@@ -213,6 +218,13 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
     yield "An event may be left out only if the binding names its action as hidden. `state` may have any part of the values."
     for log in found["logs"]:
         yield from _log_page(log)
+
+
+def _possible(ways: Sequence[Sequence[str]]) -> str:
+    """The conditions of an action, as they are written: all of one of the ways in which it is possible."""
+    shown = [" and ".join(f"`` {text} ``" if "`" in text else f"`{text}`" for text in way) or "always" for way in ways]
+    listed = "; or ".join(shown[:MOST_WAYS])
+    return listed + (f"; or one of {len(shown) - MOST_WAYS} more" if len(shown) > MOST_WAYS else "")
 
 
 def _log_page(log: Mapping[str, Any]) -> Iterator[str]:
