@@ -1,8 +1,8 @@
 """The driver beside a plain loop over the adapter, and suites beside covers of all edges that networkx finds.
 
 A trivial adapter accepts everything that the model permits and observes two numbers. The plain loop makes the same calls in
-the same order, and looks at no answer. A cover of all edges takes each step of the state graph, by networkx: walks along
-unvisited edges, and shortest paths to the next one.
+the same order, and looks at no answer; it chooses no call, as walks do. A cover of all edges takes each step of the state
+graph, by networkx: walks along unvisited edges, and shortest paths to the next one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import networkx as nx
@@ -20,8 +22,10 @@ import networkx as nx
 from streamproof.base.options import SearchOptions
 from streamproof.base.records import replace
 from streamproof.driving.adapter import Adapter, Refused, serve
+from streamproof.driving.choosing import Walking
 from streamproof.driving.connection import AdapterSource, Connection, adapter_source, of_class
 from streamproof.driving.drive import DriveOptions, drive
+from streamproof.driving.driver import Driver
 from streamproof.driving.suite import make_suite
 from streamproof.driving.testing import subject_of
 from streamproof.explicit.exploration import explore
@@ -105,45 +109,62 @@ class Recorded:
         self.inner.close()
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """The least time of three runs."""
-    found = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - begun)
-    return min(found)
+def seconds(works: Mapping[str, Callable[[], object]], clock: Callable[[], float]) -> dict[str, float]:
+    """The median time of nine runs of each, in turn."""
+    found: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(9):
+        for name, work in works.items():
+            begun = clock()
+            work()
+            found[name].append(clock() - begun)
+    return {name: median(times) for name, times in found.items()}
 
 
 def speed(folder: Path) -> None:
     """Calls a second of the driver and of a plain loop, in this process and through a process."""
     (folder / "counters.py").write_text(MODEL)
     subject = subject_of(selected(str(folder / "counters.py")))
-    options = DriveOptions(walks=100, steps=100, seed=1)
     command = f"{sys.executable} {Path(__file__).resolve()} --serve"
-    print("| adapter | calls a second, driver | plain loop | ratio |\n|---|---|---|---|")
-    for name, source in (("a class", of_class(Trivial)), ("a process", adapter_source(command))):
+    print("| adapter | calls | of | driver: calls a second | plain loop | ratio |\n|---|---|---|---|---|---|")
+    for name, source, walks in (
+        ("a class", of_class(Trivial), 100),
+        ("a class", of_class(Trivial), 1000),
+        ("a process", adapter_source(command), 20),
+    ):
+        in_process = name == "a class"
+        options = DriveOptions(walks=walks, steps=100, seed=1)
         Recorded.calls = []
         drive(subject, AdapterSource(name, lambda source=source: Recorded(source.connect())), options=options)  # type: ignore[misc]
         calls = Recorded.calls
+        with Driver(subject, source, 1) as driver:
+            walking = Walking(driver, options.steps)
+            scripts = [driver.run(f"walk-{n}", walking).script for n in range(walks)]
+        works: dict[str, Callable[[], object]] = {
+            "scripts": partial(drive, subject, source, scripts, replace(options, walks=0)),
+            "walks": partial(drive, subject, source, options=options),
+            "loop": partial(plain_loop, calls, None if in_process else command),
+        }
+        found = seconds(works, time.process_time if in_process else time.perf_counter)
+        for of in ("scripts", "walks"):
+            rates = (
+                f"{len(calls) / found[of]:,.0f} | {len(calls) / found['loop']:,.0f} | {found[of] / found['loop']:.1f}"
+            )
+            print(f"| {name} | {len(calls):,} | {of} | {rates} |", flush=True)
 
-        def plain(calls: list[Mapping[str, Any]] = calls, name: str = name) -> None:
-            if name == "a class":
-                made = Trivial()
-                for call in calls:
-                    made.answer(call)
-                return
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
-            with subprocess.Popen(command.split(), **pipes) as process:  # type: ignore[call-overload]
-                for number, call in enumerate(calls, 1):
-                    process.stdin.write(json.dumps({"id": number, **call}) + "\n")
-                    json.loads(process.stdout.readline())
-                process.stdin.close()
 
-        driven = seconds(lambda source=source: drive(subject, source, options=options))  # type: ignore[misc]
-        looped = seconds(plain)
-        rates = f"{len(calls) / driven:,.0f} | {len(calls) / looped:,.0f} | {driven / looped:.1f}"
-        print(f"| {name} | {rates} |")
+def plain_loop(calls: list[Mapping[str, Any]], command: str | None) -> None:
+    """Makes the calls, of a class in this process or of a command."""
+    if command is None:
+        made = Trivial()
+        for call in calls:
+            made.answer(call)
+        return
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    with subprocess.Popen(command.split(), **pipes) as process:  # type: ignore[call-overload]
+        for number, call in enumerate(calls, 1):
+            process.stdin.write(json.dumps({"id": number, **call}) + "\n")
+            json.loads(process.stdout.readline())
+        process.stdin.close()
 
 
 def edge_cover(model: str, parameters: Mapping[str, Any]) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamproof.driving.choosing import Walking
+from streamproof.driving.choosing import Choices, Walking
 from streamproof.driving.connection import adapter_source
 from streamproof.driving.driver import DriveCoverage, Driver
 from streamproof.driving.suite import MOST_STATES, suite_or_none
@@ -146,19 +146,19 @@ class Found:
 
     difference: str | None
     coverage: DriveCoverage
-    states: int
     never: Sequence[str]
 
     def __str__(self) -> str:
         c = self.coverage
-        return f"{c.scripts} scripts, {c.calls:,} calls, {self.states:,} states, {c.values:,} values, {c.refusals:,} refusals"
+        compared = f"{c.values:,} values, {c.refusals:,} refusals"
+        return f"{c.scripts} scripts, {c.calls:,} calls, {len(c.states):,} states, {compared}"
 
 
 class EvenWalking(Walking):
     """Each possible call is as likely as the others, so that failures are not all spent at the beginning."""
 
-    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Mapping[str, int]) -> int:
-        return self.random.randrange(len(possible))
+    def _drawn(self, names: Sequence[str], asked: Sequence[int], after: Mapping[str, int]) -> int:
+        return self.random.randrange(len(names))
 
 
 class LongWalking(EvenWalking):
@@ -168,17 +168,19 @@ class LongWalking(EvenWalking):
         "add": 0.05
     }
 
-    def _possible(self, following: Any, state: Any) -> tuple[list[int], list[str]]:
+    def _possible(self, following: Any, state: Any) -> Choices:
         if state not in self._choices:
-            numbers, names = super()._possible(following, state)
+            numbers, names, stays, asked = super()._possible(following, state)
             steps, instances = following.log.steps, self._instances
             kept = [k for k, at in enumerate(numbers) if steps.take(instances[at], state) != state]
-            self._choices[state] = [numbers[k] for k in kept], [names[k] for k in kept]
+            parts = (numbers, names, asked)
+            numbers, names, asked = ([part[k] for k in kept] for part in parts)  # type: ignore[misc]
+            self._choices[state] = numbers, names, stays, asked
         return self._choices[state]
 
-    def _drawn(self, possible: Sequence[int], names: Sequence[str], after: Mapping[str, int]) -> int:
+    def _drawn(self, names: Sequence[str], asked: Sequence[int], after: Mapping[str, int]) -> int:
         weights = [self.weights.get(name, 1) for name in names]
-        return self.random.choices(range(len(possible)), weights)[0]
+        return self.random.choices(range(len(names)), weights)[0]
 
 
 def drive(words: list[str], fault: str = "") -> Found:
@@ -190,7 +192,6 @@ def drive(words: list[str], fault: str = "") -> Found:
     subject = subject_of(select(model, variant, parameters=options[1::2]))
     source = adapter_source(f"{HERE / 'run.sh'} {fault}".strip(), 120)
     scripts = [] if subject.system.name in LARGE else suite_or_none(subject, MOST_STATES)
-    states: set[Any] = set()
     with Driver(subject, source, 1) as driver:
         walks: list[Walking] = [Walking(driver, STEPS), EvenWalking(driver, STEPS)]
         if subject.system.name in LONG:
@@ -201,14 +202,13 @@ def drive(words: list[str], fault: str = "") -> Found:
         ]
         for script, chooser in every:
             ran = driver.run(script, chooser)
-            states.update(state for exchange in ran.exchanges for state in exchange.states)
             if ran.message.startswith("reset failed"):
                 sys.exit(ran.message)
             if ran.is_difference or ran.ended in ("undecided", "hang"):
-                return Found(ran.message or ran.ended, driver.coverage, len(states), ())
+                return Found(ran.message or ran.ended, driver.coverage, ())
         accepted = driver.coverage.accepted
         never = [a.name for a in subject.system.actions if not accepted[a.name] and a.name not in driver.absent]
-        return Found(None, driver.coverage, len(states), never)
+        return Found(None, driver.coverage, never)
 
 
 def families(names: Iterable[str]) -> bool:

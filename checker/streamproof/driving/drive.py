@@ -18,7 +18,6 @@ from streamproof.driving.driver import Chooser, DriveCoverage, Driver, Ran, Subj
 from streamproof.driving.script import CallScript
 from streamproof.driving.shrinking import shortened
 from streamproof.interrupts import requested
-from streamproof.system.model import State
 from streamproof.system.verdict import number_of
 
 SEEDS = 1 << 32
@@ -134,7 +133,6 @@ def drive(
     seed = random.SystemRandom().randrange(SEEDS) if options.seed is None else options.seed
     deadline = None if options.time_limit is None else begun + options.time_limit
     ends: Counter[str] = Counter()
-    states: set[State] = set()
     undecided: Ran | None = None
     difference = shortest = last = None
     shrinking, again, stopped = 0, False, None
@@ -146,9 +144,8 @@ def drive(
                 break
             ran = last = driver.run(script, choose)
             ends[ran.ended] += 1
-            states.update(*{exchange.states for exchange in ran.exchanges})
             if on_progress is not None:
-                on_progress(f"{driver.coverage.scripts} scripts, {driver.coverage.calls} calls")
+                on_progress(f"{driver.counts.scripts} scripts, {driver.counts.calls} calls")
             if ran.ended in ("undecided", "hang"):
                 undecided = undecided or ran
                 if ran.ended == "hang":
@@ -170,14 +167,14 @@ def drive(
     seconds = time.monotonic() - begun
     return Drive(
         subject, source.text, seed, coverage, ends, difference, shortest, again, shrinking, undecided, last, tuple(never),
-        stopped, seconds, coverage.calls, len(states),
+        stopped, seconds, coverage.calls, len(coverage.states),
     )  # fmt: skip
 
 
 def _walks(driver: Driver, options: DriveOptions) -> Iterator[tuple[str, Chooser]]:
-    walking, before = Walking(driver, options.steps), driver.coverage.calls
+    walking, before = Walking(driver, options.steps), driver.counts.calls
     for number in range(MOST_WALKS if options.walks is None else options.walks):
-        if options.walks is None and driver.coverage.calls - before >= USUAL_CALLS:
+        if options.walks is None and driver.counts.calls - before >= USUAL_CALLS:
             return
         yield f"walk-{number + 1}", walking
 

@@ -103,15 +103,23 @@ class Ran:
 
     script: CallScript
     ended: str
-    exchanges: tuple[Exchange, ...]
-    following: Following
+    running: Running
     message: str = ""
     rejection: Rejection | None = None
     wrong: Event | None = None
-    hidden: frozenset[str] = frozenset()
-    """Actions that the adapter does not report."""
     expected: tuple[State, ...] = ()
     """The states of the model after the wrong event, whatever was observed; none if it is not possible."""
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """The calls with their answers."""
+        return self.running.exchanges
+
+    @property
+    def following(self) -> Following:
+        """The behaviour of the implementation."""
+        self.running.add_turns()
+        return self.running.following
 
     @property
     def events(self) -> Sequence[Event]:
@@ -133,17 +141,19 @@ class Turn:
     answer: Message
     event: Event | None
     after: Reached
+    state: State | None
+    """The only possible state after it, if there is one."""
     exchange: Exchange
-    then: Turns | None
-    """What is known of the state after it, if only one is possible."""
-    text: str
-    """The action with its arguments."""
-    values: int
-    observed: frozenset[str]
+    then: Turns
+    """What is known of that state."""
+    action: str | None
+    """The accepted action, if it is one."""
 
 
 Turns: TypeAlias = dict[tuple[int, int], Turn]
 """The turns in a state, by the identity of the call and of the answer, which they keep."""
+NO_TURNS: Turns = {}
+"""Where several states are possible, or events of several processes; nothing is kept in it."""
 TURNS = 100_000
 """Largest number of turns that are remembered."""
 
@@ -161,6 +171,8 @@ class DriveCoverage:
     refused: Counter[str] = field(default_factory=Counter)
     unsupported: Counter[str] = field(default_factory=Counter)
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    states: set[State] = field(default_factory=set)
+    """Possible states of the model, at most a few of those after a call."""
     instances: Counter[str] = field(default_factory=Counter)
     """Accepted actions with their arguments."""
     observed: set[str] = field(default_factory=set)
@@ -177,7 +189,10 @@ class Driver:
 
     def __init__(self, subject: Subject, source: AdapterSource, seed: int = 0, deadline: float | None = None) -> None:
         self.subject, self.source, self.seed, self.deadline = subject, source, seed, deadline
-        self.coverage = DriveCoverage()
+        self.counts = DriveCoverage()
+        """The coverage without `repeated`."""
+        self.repeated: Counter[Turn] = Counter()
+        """How often turns were repeated that are not in the coverage yet."""
         self.own: frozenset[str] = frozenset()
         self.absent: frozenset[str] = frozenset()
         self.declared: tuple[frozenset[str], ...] = ()
@@ -245,8 +260,37 @@ class Driver:
         except BaseException:
             self.close()
             raise
-        self.coverage.scripts += 1
+        self.counts.scripts += 1
+        self.counts.calls += len(made.calls)
         return made.ran()
+
+    @property
+    def coverage(self) -> DriveCoverage:
+        """What was driven so far."""
+        repeated, self.repeated = self.repeated, Counter()
+        for turn, times in repeated.items():
+            if turn.answer.kind == "refused" and turn.asked is not None:
+                self.counts.refused[turn.asked.action] += times
+            if turn.event is not None:
+                self.count(turn.event, times)
+        return self.counts
+
+    @coverage.setter
+    def coverage(self, coverage: DriveCoverage) -> None:
+        self.counts = coverage
+        self.repeated.clear()
+
+    def count(self, event: Event, times: int = 1) -> None:
+        """Adds an event to the coverage."""
+        coverage = self.counts
+        if event.state:
+            coverage.values += times * leaves(event.state)
+            coverage.observed |= compared(event)
+        if event.refused:
+            coverage.refusals += times
+        elif event.event in self.actions:
+            coverage.accepted[event.event] += times
+            coverage.instances[called(event)] += times
 
     def observed(self, something: bool) -> None:
         """Counts observations until there is one with a value."""
@@ -263,7 +307,7 @@ class Driver:
         if self._remembered >= TURNS:
             self.forget()
         self._remembered += 1
-        known[id(turn.asked), id(turn.answer)] = turn
+        known[0 if turn.asked is None else id(turn.asked), id(turn.answer)] = turn
 
     def is_over(self) -> bool:
         """Whether the time is over, or the user has interrupted the program."""
@@ -312,7 +356,7 @@ class Running:
         self.driver, self.name = driver, name
         self.following = driver.following(name, frozenset())
         self.calls: list[Asked] = []
-        self.exchanges: list[Exchange] = []
+        self._exchanges: list[Exchange] = []
         self.ended: str | None = None
         self.message = ""
         self.rejection: Rejection | None = None
@@ -322,15 +366,22 @@ class Running:
         self._call = driver.call
         self._turns: list[Turn] = []
         """The last turns, as far as they were known before."""
-        self._known: Turns | None = None
-        """The turns that are known in the only possible state; None: it is not looked up yet."""
+        self._counted: list[Turn] = []
+        """Those before them that are in the coverage, and not among the exchanges and events yet."""
+        self._known = NO_TURNS
+        """The turns that are known in the only possible state."""
 
     def ran(self) -> Ran:
         """What has happened."""
-        self._catch_up()
+        self._count_turns()
         script = CallScript(self.name, tuple(self.calls))
-        more = self.message, self.rejection, self.wrong, self.following.log.hidden, self.expected
-        return Ran(script, self.ended or "complete", tuple(self.exchanges), self.following, *more)
+        return Ran(script, self.ended or "complete", self, self.message, self.rejection, self.wrong, self.expected)
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """The calls with their answers."""
+        self.add_turns()
+        return self._exchanges
 
     def reset(self) -> None:
         """Begins the script."""
@@ -357,7 +408,7 @@ class Running:
             driver.declared = own, absent, hidden
             driver.forget()
         driver.own, driver.absent = own, absent
-        driver.coverage.absent |= driver.absent
+        driver.counts.absent |= driver.absent
         self.following = driver.following(self.name, hidden)
         self._happen("reset", events, answer, self._observed(answer))
         if self.ended is None and driver.is_observing:
@@ -365,40 +416,50 @@ class Running:
 
     def do(self, asked: Asked) -> None:
         """Makes one call."""
-        driver, coverage = self.driver, self.driver.coverage
+        driver = self.driver
         self.calls.append(asked)
-        coverage.calls += 1
         events, answer = self._call(asked.call())
-        if self._repeats(asked, events, answer):
-            if driver.is_observing:
-                self._observe()
+        turn = None if events else self._known.get((id(asked), id(answer)))
+        if turn is not None:
+            self._known = turn.then
+            following = self.following
+            following.belief, following.only_state = turn.after, turn.state
+            self._turns.append(turn)
+        elif not self._answered(asked, events, answer):
             return
-        known, before = self._known, self.following.written()
+        if driver.is_observing:
+            self._observe()
+
+    def _answered(self, asked: Asked, events: Sequence[Message], answer: Message) -> bool:
+        """Follows an answer that is not known here; whether the state may be observed after it."""
+        self.add_turns()
+        counts, before = self.driver.counts, self.following.written()
         told: list[Event] = []
         match answer.kind:
             case "accepted":
                 told = [self._accepted(asked, answer)]
-            case "refused" if asked.action in driver.own:
-                coverage.refused[asked.action] += 1
+            case "refused" if asked.action in self.driver.own:
+                counts.refused[asked.action] += 1
                 told = self._observed(answer)
             case "refused":
-                coverage.refused[asked.action] += 1
+                counts.refused[asked.action] += 1
                 told = [self._event(answer, asked.action, asked.args, refused=True)]
             case "unsupported":
-                coverage.unsupported[asked.action] += 1
+                counts.unsupported[asked.action] += 1
             case "error":
                 self._happen(str(asked), events, answer, [], before)
                 if self.ended is None:
                     self._difference("error", f"the implementation failed: {answer.get('error')}")
-                return
+                return False
             case _:
                 self._expect(answer, "accepted, refused or unsupported")
+        known = self._known
         self._happen(str(asked), events, answer, told, before)
-        if self.ended is None and answer.kind != "unsupported":
-            if not events:
-                self._remember(known, asked, answer, told)
-            if driver.is_observing:
-                self._observe()
+        if self.ended is not None or answer.kind == "unsupported":
+            return False
+        if not events:
+            self._remember(known, asked, answer, told)
+        return True
 
     def finish(self) -> None:
         """Asks for everything that has happened."""
@@ -408,10 +469,16 @@ class Running:
     def _observe(self) -> None:
         """Observes the state."""
         events, answer = self._call({"call": "observe"})
-        if self._repeats(None, events, answer):
+        turn = None if events else self._known.get((0, id(answer)))
+        if turn is not None:
+            self._known = turn.then
+            following = self.following
+            following.belief, following.only_state = turn.after, turn.state
+            self._turns.append(turn)
             if not self.driver.has_observed:
                 self.driver.observed(bool(answer.get("state")))
             return
+        self.add_turns()
         known, before = self._known, self.following.written()
         if answer.kind == "error":
             self._note("observe", answer, [])
@@ -424,64 +491,33 @@ class Running:
         if self.ended is None and not events:
             self._remember(known, None, answer, told)
 
-    def _repeats(self, asked: Asked | None, events: Sequence[Message], answer: Message) -> bool:
-        """Whether the same call had the same answer in the only possible state before: then everything is as it was then.
-        Otherwise all turns before it are added."""
-        if events:
-            self._catch_up()
-            return False
-        if self._known is None:
-            state = self.following.only_state
-            if state is None:
-                self._catch_up()
-                return False
-            self._known = self.driver.turns.setdefault(state, {})
-        turn = self._known.get((id(asked), id(answer)))
-        if turn is None:
-            self._catch_up()
-            return False
-        self._known, self.following.belief = turn.then, turn.after
-        self._turns.append(turn)
-        return True
-
-    def _catch_up(self) -> None:
-        """Adds what is known of the last turns to the exchanges, events and counts."""
+    def _count_turns(self) -> None:
         turns, self._turns = self._turns, []
-        if not turns:
-            return
-        self.exchanges += [turn.exchange for turn in turns]
-        self.following.repeat([turn.event for turn in turns if turn.event is not None])
-        coverage = self.driver.coverage
-        for turn, times in Counter(turns).items():
-            event = turn.event
-            if turn.answer.kind == "refused" and turn.asked is not None:
-                coverage.refused[turn.asked.action] += times
-            if event is not None:
-                coverage.values += times * turn.values
-                coverage.observed |= turn.observed
-                coverage.refusals += times if event.refused else 0
-            if event is not None and turn.text:
-                coverage.accepted[event.event] += times
-                coverage.instances[turn.text] += times
-        taken = [turn.event.event for turn in turns if turn.text and turn.event is not None]
-        if taken:
-            coverage.pairs.update(pairwise(taken if self._before is None else (self._before, *taken)))
-            self._before = taken[-1]
+        if turns:
+            self._counted += turns
+            self.driver.repeated.update(turns)
+            self._follow_each_other([turn.action for turn in turns if turn.action is not None])
 
-    def _remember(self, known: Turns | None, asked: Asked | None, answer: Message, told: Sequence[Event]) -> None:
+    def add_turns(self) -> None:
+        """Adds the last turns to the coverage, the exchanges and the events."""
+        self._count_turns()
+        turns, self._counted = self._counted, []
+        if turns:
+            self._exchanges += [turn.exchange for turn in turns]
+            self.following.repeat([turn.event for turn in turns if turn.event is not None])
+
+    def _remember(self, known: Turns, asked: Asked | None, answer: Message, told: Sequence[Event]) -> None:
         """Keeps a turn in which nothing was wrong, among those of the state before it."""
-        after, state = self.following.belief, self.following.only_state
-        repeats = getattr(self.driver.connection, "equal_answers_are_one", False)
-        if known is None or not repeats or not isinstance(after, dict) or any(e.process != PROCESS for e in told):
+        following, driver = self.following, self.driver
+        repeats = getattr(driver.connection, "equal_answers_are_one", False)
+        after = following.belief
+        if known is NO_TURNS or not repeats or not isinstance(after, dict) or any(e.process != PROCESS for e in told):
             return
-        then = None if state is None else self.driver.turns.setdefault(state, {})
         event = told[0] if told else None
-        values, observed, text = 0, frozenset[str](), ""
-        if event is not None:
-            values, observed = leaves(event.state) if event.state else 0, compared(event)
-            text = "" if event.refused or event.event not in self.driver.actions else called(event)
-        turn = Turn(asked, answer, event, after, self.exchanges[-1], then, text, values, observed)
-        self.driver.remember(known, turn)
+        action = event.event if event is not None and not event.refused and event.event in driver.actions else None
+        driver.remember(
+            known, Turn(asked, answer, event, after, following.only_state, self._exchanges[-1], self._known, action)
+        )
 
     def _happen(
         self,
@@ -494,7 +530,6 @@ class Running:
         again: bool = True,
     ) -> None:
         """Follows the events before an answer, and the answer."""
-        self._known = None
         spontaneous = [self._accepted(None, event) for event in events]
         happened: list[tuple[Event, Mapping[str, int]]] = [(event, {}) for event in spontaneous]
         happened += [(event, before or {}) for event in told]
@@ -506,6 +541,8 @@ class Running:
                 self.ended, self.message = "undecided", str(undecided)
         except InputError as error:
             raise AdapterFailure("garbage", f"the adapter, after {asked}: {error.message}", error.remedy) from None
+        state = self.following.only_state
+        self._known = NO_TURNS if state is None else self.driver.turns.setdefault(state, {})
         self._note(asked, answer, [*spontaneous, *told])
         if rejection is None or self.ended is not None:
             if self.ended is None:
@@ -570,26 +607,21 @@ class Running:
         because = answer.get("because") or answer.get("unsupported") or answer.get("error")
         if because and isinstance(because, str):
             text += f": {because if len(because) <= SHOWN else because[:SHOWN] + ' ...'}"
-        self.exchanges.append(Exchange(asked, text, tuple(events), tuple(self.following.states[:8])))
+        states = tuple(self.following.states[:8])
+        self.driver.counts.states.update(states)
+        self._exchanges.append(Exchange(asked, text, tuple(events), states))
 
     def _count(self, events: Sequence[Event]) -> None:
-        coverage = self.driver.coverage
         for event in events:
-            if event.state:
-                coverage.values += leaves(event.state)
-                coverage.observed |= compared(event)
-            if event.refused:
-                coverage.refusals += 1
-            elif event.event in self.driver.actions:
-                self._took(event.event, called(event))
+            self.driver.count(event)
+        actions = self.driver.actions
+        self._follow_each_other([e.event for e in events if not e.refused and e.event in actions])
 
-    def _took(self, action: str, text: str) -> None:
-        coverage = self.driver.coverage
-        coverage.accepted[action] += 1
-        coverage.instances[text] += 1
-        if self._before is not None:
-            coverage.pairs[self._before, action] += 1
-        self._before = action
+    def _follow_each_other(self, actions: Sequence[str]) -> None:
+        """Counts pairs of accepted actions."""
+        if actions:
+            self.driver.counts.pairs.update(pairwise(actions if self._before is None else (self._before, *actions)))
+            self._before = actions[-1]
 
     def _accepted(self, asked: Asked | None, message: Message) -> Event:
         action, args = message.get("event"), message.get("args")

@@ -39,6 +39,8 @@ class DriveRules:
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.tracker = Tracker(Task("", log.system, hidden=log.hidden), steps=log.steps)
+        self.start = self.tracker.begin()
+        """The belief before anything has happened."""
         self._observations: dict[Any, Observation] = {}
         self._after: dict[Any, Reached] = {}
 
@@ -71,19 +73,20 @@ class Following:
     def __init__(self, rules: DriveRules, trace: str) -> None:
         self.rules, self.log, self.tracker, self.trace = rules, rules.log, rules.tracker, trace
         self._events: list[Event] = []
-        self._repeated: list[Event] = []
-        """Events after these, of one process, without their numbers."""
-        self.belief: Reached | Sequence[State] = self.tracker.begin()
+        self._unnumbered: list[Event] = []
+        """Events after these, of the process without a name, as the only one."""
+        self.belief: Reached | Sequence[State] = rules.start
+        self.only_state = next(iter(self.belief)) if len(self.belief) == 1 else None
+        """The only possible state, if there is one, and the events are those of one process without a name."""
         self._counts: dict[str, int] = {}
         self._several = False
-        self._unnamed = True
 
     @property
     def events(self) -> list[Event]:
         """What has happened, each event with its number and vector clock."""
-        for at, event in enumerate(self._repeated, len(self._events)):
+        for at, event in enumerate(self._unnumbered, len(self._events)):
             self._events.append(_numbered(event, self.trace, at, {event.process: at + 1}))
-        self._repeated.clear()
+        self._unnumbered.clear()
         return self._events
 
     @property
@@ -91,15 +94,10 @@ class Following:
         """The possible states, or one of them if events have several orders."""
         return tuple(self.belief)
 
-    @property
-    def only_state(self) -> State | None:
-        """The only possible state, if there is one, and the events are those of one process without a name."""
-        return next(iter(self.belief)) if len(self.belief) == 1 and self._unnamed else None
-
     def repeat(self, events: Sequence[Event]) -> None:
         """Adds events of the process without a name, which the caller has followed."""
         if events:
-            self._repeated += events
+            self._unnumbered += events
             self._counts[PROCESS] = self._counts.get(PROCESS, 0) + len(events)
 
     def written(self) -> Mapping[str, int]:
@@ -111,26 +109,32 @@ class Following:
 
         Raises `UndecidedStep`, and `InputError` for events that the model does not have.
         """
-        events = self.events
-        before = len(events)
-        for event, known in happened:
-            count = self._counts[event.process] = self._counts.get(event.process, 0) + 1
-            events.append(_numbered(event, event.trace, count - 1, {**known, event.process: count}))
+        happening = [event for event, _ in happened]
+        if self._counts.keys() | {event.process for event in happening} <= {PROCESS}:
+            self.repeat(happening)
+        else:
+            events = self.events
+            for event, known in happened:
+                count = self._counts[event.process] = self._counts.get(event.process, 0) + 1
+                events.append(_numbered(event, event.trace, count - 1, {**known, event.process: count}))
         self._several = self._several or len(self._counts) > 1
-        self._unnamed = self._counts.keys() <= {PROCESS}
         try:
-            return self._again() if self._several else self._on(before)
+            rejection = self._again() if self._several else self._on(happening)
         except TooMany:
             raise UndecidedStep(f"more than {self.tracker.limit:,} states are possible") from None
         except EvaluationError as error:
             raise UndecidedStep(f"the model has no next state: {error.one_line}") from None
+        is_alone = len(self.belief) == 1 and self._counts.keys() <= {PROCESS}
+        self.only_state = next(iter(self.belief)) if is_alone else None
+        return rejection
 
-    def _on(self, before: int) -> Rejection | None:
+    def _on(self, happening: Sequence[Event]) -> Rejection | None:
         assert isinstance(self.belief, dict)
-        known = [self.rules.observation(event) for event in self.events[before:]]
-        for at, (key, observation) in enumerate(known, before):
+        known = [self.rules.observation(event) for event in happening]
+        for left, (key, observation) in enumerate(known, -len(known)):
             after = self.rules.follow(key, observation, self.belief)
             if not after:
+                at = len(self.events) + left
                 return self.tracker.refusal(self.log.observation(self.events[at]), self.belief, at)
             self.belief = after
         return None

@@ -96,7 +96,7 @@ def model_side(found: Drive, ran: Ran) -> Trace | None:
 def _log_of(found: Drive, ran: Ran) -> Any:
     from streamproof.conformance.event_log import EventLog
 
-    return EventLog(found.subject.system, hidden=ran.hidden)
+    return EventLog(found.subject.system, hidden=ran.following.log.hidden)
 
 
 def _behaviour(following: Following, ran: Ran) -> Trace | None:

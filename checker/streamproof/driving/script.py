@@ -45,9 +45,11 @@ class Asked:
 
     def call(self) -> dict[str, Any]:
         """The message, of which nothing is shared: an adapter of this process may change it."""
-        copied = deepcopy if self.nested else dict
-        found: dict[str, Any] = {"call": "do", "action": self.action, "args": copied(self.args)}
-        return {**found, "picks": copied(self.picks)} if self.picks else found
+        args = deepcopy(self.args) if self.nested else {**self.args}
+        found: dict[str, Any] = {"call": "do", "action": self.action, "args": args}
+        if self.picks:
+            found["picks"] = deepcopy(self.picks) if self.nested else {**self.picks}
+        return found
 
     def __str__(self) -> str:
         return f"{self.action}({', '.join(f'{n}={v}' for n, v in self.args.items())})"

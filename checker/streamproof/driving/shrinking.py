@@ -66,7 +66,7 @@ def _shorter(driver: Driver, found: Ran) -> Iterator[tuple[Asked, ...]]:
     if not calls or not found.exchanges:
         return
     wanted = [i for i in system.instances if i.action == calls[-1].action]
-    steps = driver.following(found.script.name, found.hidden).log.steps
+    steps = found.following.log.steps
     own = [i for i in wanted if plain_args(i) == dict(calls[-1].args)]
     before = next((e.states for e in reversed(found.exchanges[:-1]) if e.states), ())
     shapes = {false_conditions(system, i, s) for i in own for s in before}
