@@ -81,6 +81,7 @@ def validate(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]],
     model: Subject | Binding | None = None,
     *,
+    variant: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     options: ValidationOptions | None = None,
     on_progress: Callable[[str], None] | None = None,
@@ -88,8 +89,8 @@ def validate(
     """Follows the runs recorded under `paths` through a model, as `streamproof validate` does.
 
     `model` is a name as for `--model`, ``all``, or None: by the files. For event logs it may also be a model class, a `Spec`,
-    a `System` or a binding; options do not apply then. `parameters` are those of the model of an event log. An accepted run
-    can have findings, such as a hang.
+    a `System` or a binding; options do not apply then. `variant` and `parameters` are those of the model of an event log. An
+    accepted run can have findings, such as a hang.
 
     Raises `InputError` for a path without a run, `UsageError` for an unknown model, and `SystemFailure` if the events
     cannot be written.
@@ -101,9 +102,10 @@ def validate(
             raise UsageError(
                 "options and parameters need the name of a model", remedy="give the model with its parameters"
             )
-        return Validation(tuple(verdict for place in places for verdict in verdicts_on(place, model)))
-    if parameters and model in (None, "all"):
-        raise UsageError("parameters need a model", remedy="name the model of the event logs")
+        return Validation(tuple(verdict for place in places for verdict in verdicts_on(place, model, variant)))
+    if model in (None, "all") and (parameters or variant is not None):
+        what = "a variant needs" if variant is not None else "parameters need"
+        raise UsageError(f"{what} a model", remedy="name the model of the event logs")
     judged = JudgedEvents() if chosen.coverage else None
     verdicts = validate_paths(
         places,
@@ -116,5 +118,6 @@ def validate(
         on_progress=on_progress,
         workers=chosen.workers,
         parameters=[f"{name}={value}" for name, value in (parameters or {}).items()],
+        variant=variant,
     )
     return Validation(tuple(verdicts), judged)

@@ -22,6 +22,7 @@ from streamproof.base.records import dataclass
 from streamproof.base.text import visible
 from streamproof.cli.arguments import argument, is_given, json_flag, part, verb
 from streamproof.cli.outputs import STANDARD, CiFiles, Status, expect_json_writable, people, write_json
+from streamproof.cli.selection import complete_variants
 from streamproof.cli.verbs import Option
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.flink.layouts import with_pattern
@@ -72,6 +73,11 @@ class ValidateArguments:
         "Model to check the runs against: {}; for event logs any model, file.py too; or all. Default: by the files.",
         unit="NAME",
         cls=_Model,
+    )
+    variant: str | None = flag(
+        "A variant of the model for event logs, instead of the model itself.",
+        unit="NAME",
+        shell_complete=complete_variants,
     )
     parameters: tuple[str, ...] = flag(
         "A parameter of the model for event logs: a size of the implementation. May be repeated.",
@@ -124,8 +130,9 @@ def command(given: ValidateArguments) -> int:
         raise UsageError("--coverage and --min-judged are not supported with --master", remedy="leave out --master")
     if master and options.workers is not None:
         raise UsageError("--workers is not supported with --master", remedy="leave out --workers")
-    if given.parameters and given.model in (None, "all"):
-        raise UsageError("-p requires --model", remedy="name the model of the event logs")
+    if given.model in (None, "all") and (given.parameters or given.variant is not None):
+        option = "-p" if given.variant is None else "--variant"
+        raise UsageError(f"{option} requires --model", remedy="name the model of the event logs")
     expect_json_writable(json_to, SCHEMA)
     if options.events is not None:
         expect_writable(options.events, None)
@@ -212,6 +219,7 @@ def _request(given: ValidateArguments) -> dict[str, Any]:
         "events_dir": options.events,
         "events_format": options.events_format,
         "parameters": tuple(expect_once(given.parameters)),
+        "variant": given.variant,
     }
 
 

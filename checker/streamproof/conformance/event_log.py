@@ -105,17 +105,17 @@ class EventLog(Binding):
         return self._ordered
 
     @classmethod
-    def bundled(cls, spec: Spec, **parameters: Any) -> EventLog:
+    def bundled(cls, spec: Spec, variant: str | None = None, **parameters: Any) -> EventLog:
         """The binding to a model of this project, whose default parameters say nothing about an implementation."""
-        log = cls(spec, **parameters)
-        log.assumed = {n: v for n, v in spec.model.parameters().items() if n not in parameters}
+        log = cls(spec, variant=variant, **parameters)
+        log.assumed = {n: v for n, v in _class(spec, variant).parameters().items() if n not in parameters}
         return log
 
     def larger(self) -> Iterator[EventLog]:
         """Bindings with more room than the default parameters have: each assumed `instance_bounds` twice and four times as
         large, alone and with all others, as far as the model allows."""
         spec = cast(Spec, self._source)
-        known = {name: self.assumed.get(name) for name in spec.model.instance_bounds}
+        known = {name: self.assumed.get(name) for name in _class(spec, self._variant).instance_bounds}
         bounds = {name: number for name, number in known.items() if number is not None}
         for factor in (2, 4):
             for names in dict.fromkeys([*((name,) for name in bounds), tuple(bounds)] if bounds else ()):
@@ -125,17 +125,19 @@ class EventLog(Binding):
                     log.assumed, log.enlarged = {**self.assumed, **enlarged}, enlarged
                     yield log
 
-    def sized(self, texts: Sequence[str]) -> EventLog:
-        """The same binding with other parameters, given as ``name=value``."""
+    def chosen(self, variant: str | None, texts: Sequence[str]) -> EventLog:
+        """The same binding to a variant, if one is named, and with other parameters, given as ``name=value``."""
         if isinstance(self._source, System):
-            raise UsageError("the binding is to a System, which has no parameters", remedy="leave out -p")
+            what, option = ("variants", "--variant") if variant is not None else ("parameters", "-p")
+            raise UsageError(f"the binding is to a System, which has no {what}", remedy=f"leave out {option}")
+        variant = self._variant if variant is None else variant
         spec = self._source if isinstance(self._source, Spec) else Spec(model=self._source)
         target = Target(spec.model.title(), spec, True)
-        given = {**self._given, **target.given(self._variant, texts)}
-        target.system(self._variant, given)  # its errors are those of a command line
+        given = {**self._given, **target.given(variant, texts)}
+        target.system(variant, given)  # its errors are those of a command line
         if self.assumed:
-            return self.bundled(spec, **given)
-        return EventLog(spec, self._meaning, hidden=self._hidden, ordered=self._ordered, variant=self._variant, **given)
+            return self.bundled(spec, variant, **given)
+        return EventLog(spec, self._meaning, hidden=self._hidden, ordered=self._ordered, variant=variant, **given)
 
     @staticmethod
     def runs(path: Path) -> list[Any]:
@@ -234,7 +236,8 @@ class EventLog(Binding):
         task = Task(trace, self.system, hidden=self._hidden, spans=accounts, any_order=True, waits=waits)
         says = any(moves for account in accounts for span in account for moves in span.observation.alternatives)
         unjudged = () if says else UNSAID
-        return Unit(trace, self.system.name, (task,), unjudged=unjudged, partial=self._doubt, notes=self._notes)
+        title = self.system.name + (f" ({self.system.variant})" if self.system.variant else "")
+        return Unit(trace, title, (task,), unjudged=unjudged, partial=self._doubt, notes=self._notes)
 
     @property
     def _notes(self) -> tuple[str, ...]:
@@ -361,6 +364,10 @@ class EventLog(Binding):
             return f"{name} is {show(sort, look(name))} in the model, and {json.dumps(recorded)} in the log"
 
         return Constraint(text, lambda look: agrees(sort, look(name), recorded))
+
+
+def _class(spec: Spec, variant: str | None) -> type[Model]:
+    return spec.model if variant is None else spec.model.variants[variant]
 
 
 def _stated(events: Iterable[Event]) -> dict[str, Event]:

@@ -85,6 +85,8 @@ class ValidationRequest:
     """Whether events are counted by family."""
     parameters: tuple[str, ...] = ()
     """Parameters of the model for event logs, as ``name=value``."""
+    variant: str | None = None
+    """The variant of the model for event logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +138,17 @@ def registered(*, requested: bool = True) -> dict[str, tuple[Entry, ...]]:
     return found
 
 
-def binding_for(model: str, parameters: Sequence[str] = (), path: Path | None = None) -> Binding:
+def binding_for(
+    model: str, parameters: Sequence[str] = (), path: Path | None = None, variant: str | None = None
+) -> Binding:
     """The binding registered for a model, or the one in a file, ``file.py:NAME`` or ``package.module:NAME``; for other
-    models, that of event logs. `parameters`, as ``name=value``, are those of the model of an event log; `path`: of several
-    bindings the first one that recognises the files there. Raises `UsageError` for an unknown name, and as
+    models, that of event logs. `parameters`, as ``name=value``, and `variant` are those of the model of an event log; `path`:
+    of several bindings the first one that recognises the files there. Raises `UsageError` for an unknown name, and as
     `model_registry.find_binding`."""
-    return _bindings_of(model, parameters, path)[0]
+    return _bindings_of(model, parameters, path, variant)[0]
 
 
-def _bindings_of(model: str, parameters: Sequence[str], path: Path | None) -> list[Binding]:
+def _bindings_of(model: str, parameters: Sequence[str], path: Path | None, variant: str | None) -> list[Binding]:
     """The bindings of a model that recognise a path. Else that of event logs with the model's own actions, if there is one;
     else the first."""
     entries = registered().get(model)
@@ -153,11 +157,14 @@ def _bindings_of(model: str, parameters: Sequence[str], path: Path | None) -> li
     if entries and path is not None and (len(known) > 1 or is_event_log(path)):
         fitting = [b for b in known if getattr(b, "reads", b.recognises)(path)]
         found = fitting or ([_other_binding(model)] if is_event_log(path) else found)
-    if not parameters:
+    if not parameters and variant is None:
         return found
-    if any(getattr(binding, "sized", None) is None for binding in found):
+    if any(getattr(binding, "chosen", None) is None for binding in found):
+        if variant is not None:
+            why = f"--variant is not supported with {model}: its binding chooses the machine that follows the logs"
+            raise UsageError(why, remedy="leave out --variant, or give an event log with the actions of the model")
         raise UsageError(f"-p is not supported with {model}: the logs have the sizes", remedy="leave out -p")
-    return [cast(Any, binding).sized(parameters) for binding in found]
+    return [cast(Any, binding).chosen(variant, parameters) for binding in found]
 
 
 def log_forms(model: str) -> list[LogForm]:
@@ -207,7 +214,7 @@ def readings_under(path: Path, request: ValidationRequest) -> list[list[RunReadi
         with_graph = request.job_graph is not None
         bindings = bindings_for(path, with_graph=with_graph, requested=request.model == ALL)
     else:
-        bindings = [(request.model, b) for b in _bindings_of(request.model, request.parameters, path)]
+        bindings = [(request.model, b) for b in _bindings_of(request.model, request.parameters, path, request.variant)]
     if not any(getattr(binding, "default", False) for _, binding in bindings):
         expect_recorded(path)
     found = [(name, binding, run) for name, binding in bindings for run in binding.runs(path)]

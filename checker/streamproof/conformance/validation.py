@@ -32,7 +32,7 @@ from streamproof.conformance.judging import judge
 from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.language.declare.model import Model
 from streamproof.language.declare.spec import Spec
-from streamproof.system import StreamproofError, System
+from streamproof.system import StreamproofError, System, UsageError
 
 Found = tuple[FoundRun, Sequence[RunReading]]
 
@@ -87,13 +87,15 @@ def validate_paths(
     on_progress: Callable[[str], None] | None = None,
     workers: int | None = 1,
     parameters: Sequence[str] = (),
+    variant: str | None = None,
 ) -> list[RunVerdict]:
     """One verdict per case, run after run. Without a `model`, for the models that the files are usually validated
     against; with `ALL`, for every model whose binding recognises them.
 
     `pattern` is the layout of the logs' lines, as a pattern of log4j or logback; without it, it is recognised. The events
     are added to `coverage`. `workers` is the number of processes, which changes no verdict; None: by the size of the logs. A
-    program that has threads uses one process. `parameters`, as ``name=value``, are those of the model of an event log.
+    program that has threads uses one process. `parameters`, as ``name=value``, and `variant` are those of the model of an
+    event log.
     `on_progress` receives lines of progress, an empty one before warnings.
 
     Raises:
@@ -102,7 +104,7 @@ def validate_paths(
         SystemFailure: the events cannot be written.
     """
     request = ValidationRequest(
-        model, job_graph, events_dir, events_format, pattern, coverage is not None, tuple(parameters)
+        model, job_graph, events_dir, events_format, pattern, coverage is not None, tuple(parameters), variant
     )
     with with_pattern(pattern), with_progress(on_progress):
         found = found_runs(map(Path, paths), request)
@@ -152,19 +154,27 @@ def fitting_workers(sizes: Sequence[int]) -> int:
 
 
 def verdicts_on(
-    log: str | os.PathLike[str], model: str | type[Model] | Model | Spec | System | Binding
+    log: str | os.PathLike[str],
+    model: str | type[Model] | Model | Spec | System | Binding,
+    variant: str | None = None,
 ) -> list[RunVerdict]:
     """The verdicts on a log or a folder of runs. `model` is a name as for `validate --model`, a model for event logs, or a
-    binding. Raises `InputError` if there is no run."""
+    binding; `variant` that of a model for event logs. Raises `InputError` if there is no run."""
     place = Path(log)
     expect_recorded(place)
     binding: Any = model
     if isinstance(model, str):
-        binding = binding_for(model, path=place)
+        binding = binding_for(model, path=place, variant=variant)
     elif isinstance(model, Model):
         binding = EventLog(type(model), **model.settings())
     elif not callable(getattr(model, "plan", None)):
         binding = EventLog(cast(Any, model))
+    if variant is not None and not isinstance(model, str):
+        if not isinstance(binding, EventLog):
+            raise UsageError(
+                "a variant needs a model for event logs", remedy="give the model, or leave out the variant"
+            )
+        binding = binding.chosen(variant, ())
     name = (
         model if isinstance(model, str) else getattr(getattr(binding, "system", None), "name", type(binding).__name__)
     )
@@ -172,14 +182,14 @@ def verdicts_on(
 
 
 def assert_conforms(
-    log: str | os.PathLike[str], model: str | type[Model] | Spec | System | Binding
+    log: str | os.PathLike[str], model: str | type[Model] | Spec | System | Binding, variant: str | None = None
 ) -> list[RunVerdict]:
     """For tests: the verdicts on a log or a folder of runs, all of them accepted.
 
-    `model` is a name as for `validate --model`, a model for event logs, or a binding. Raises `AssertionError` with the
-    place and the reason of each other verdict, and `InputError` if there is no run.
+    `model` and `variant` are as for `validate`: a name, a model for event logs, or a binding. Raises `AssertionError` with
+    the place and the reason of each other verdict, and `InputError` if there is no run.
     """
-    verdicts = verdicts_on(log, model)
+    verdicts = verdicts_on(log, model, variant)
     others = [v for v in verdicts if v.answer != "accepted"]
     if others:
         raise AssertionError(
