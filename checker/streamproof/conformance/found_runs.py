@@ -148,7 +148,7 @@ def binding_for(
     return _bindings_of(model, parameters, path, variant)[0]
 
 
-def _bindings_of(model: str, parameters: Sequence[str], path: Path | None, variant: str | None) -> list[Binding]:
+def _bindings_of(model: str, parameters: Sequence[str], path: Path | None, variant: str | None = None) -> list[Binding]:
     """The bindings of a model that recognise a path. Else that of event logs with the model's own actions, if there is one;
     else the first."""
     entries = registered().get(model)
