@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import product
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -82,7 +86,7 @@ def test_own_job_is_checked_with_its_regions_and_the_names_of_its_vertices(strea
         "  region 1: Source: <a> (1/2)",
         "  at least 1 of 3, whatever has finished, if they run or a reader needs their results: Source: <a> (2/2)",
     ]
-    assert [warning.partition("check ")[2] for warning in answer["warnings"]] == [OTHER_RULES]
+    assert (done.err, answer["warnings"]) == ("", [])
     assert (done.code, answer["verdict"], answer["exit_code"], answer["properties"]) == (0, "answered", 0, [])
     assert "holds" not in out
     done = streamproof(*words, "--what-if", "lose=Sink (1/1)", "--coverage")
@@ -299,10 +303,11 @@ def test_random_jobs_with_odd_names(tmp_path: Path) -> None:
         model = Failover(**graph_of_file(str(file)))
         question = "; ".join(f"{what}={v} ({i + 1}/{sizes[v]})" for what, v, i in failures)
         restarted, regions = pair_by_pair(sizes, edges, failures)
-        answer = list(what_if(model, question))
+        said = list(what_if(model, question))
+        answer = [line for line in said if not line.startswith("  Flink 2.3 never schedules this job ")]
+        assert (len(answer) < len(said)) is not all(holds for _, holds, _ in scheduled_by_flink(model))
         assert answer[0] == f"if {question}: {len(restarted)} of {len(model.tasks)} tasks restart"
-        least = answer.pop()
-        assert least.startswith("  at least ")
+        least = answer.pop(next(at for at, line in enumerate(answer) if line.startswith("  at least ")))
         assert all(f"{v} ({i + 1}/{sizes[v]})" in least for _, v, i in failures)
         first = next(at for at, line in enumerate(answer) if line.startswith("  when every task"))
         listed = ", ".join(line.partition(": ")[2] for line in answer[1:first])
@@ -524,3 +529,43 @@ def test_the_graph_and_the_search_agree_on_hangs(searched: bool) -> None:
             assert (check(system, ["deadlock"]).verdict is Verdict.HOLDS) is holds
         hanging += not holds
     assert hanging > 3
+
+
+def test_the_command_of_the_page_collects_what_a_question_needs(streamproof: Any, tmp_path: Path) -> None:
+    """From answers of the API to /jobs/JOB and /jobs/JOB/vertices/VERTEX, each by itself, the file for lose-tm."""
+    page = (Path(__file__).parents[2] / "docs" / "flink-incident.md").read_text(encoding="utf-8")
+    command, _, rest_of_page = page.partition("logs/rest-JOB.json << 'END'\n")
+    assert command.endswith("python3 - http://JOBMANAGER:8081/jobs/JOB > ")
+    answer = json.loads(rest([("A", "B", "blocking", "FORWARD")], {"A": 2, "B": 2}))
+    answers = {f"/jobs/{answer['jid']}": answer}
+    for vertex in answer["vertices"]:
+        subtasks = [
+            {"subtask": n, "status": "RUNNING", "attempt": 0, "endpoint": f"host:{n}", "taskmanager-id": f"tm-{n}"}
+            for n in range(vertex["parallelism"])
+        ]
+        answers[f"/jobs/{answer['jid']}/vertices/{vertex['id']}"] = {**vertex, "now": 1, "subtasks": subtasks}
+
+    class Api(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path in answers else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps(answers.get(self.path, {})).encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Api)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/jobs/{answer['jid']}"
+    script = rest_of_page.partition("\nEND\n")[0]
+    made = subprocess.run([sys.executable, "-", url], input=script, capture_output=True, text=True, check=True).stdout
+    server.shutdown()
+    server.server_close()
+    file = tmp_path / "rest-JOB.json"
+    file.write_text(made, encoding="utf-8")
+    done = streamproof("check", "failover", "--job-graph", str(file), "--what-if", "lose-tm=tm-1")
+    assert (done.code, done.err) == (0, "")
+    assert "  TaskManager tm-1 has 2 tasks: A (2/2), B (2/2)" in done.out
+    file.write_text(json.dumps(answer), encoding="utf-8")
+    done = streamproof("check", "failover", "--job-graph", str(file), "--what-if", "lose-tm=tm-1")
+    assert (done.code, "as docs/flink-incident.md collects them" in done.err) == (2, True)

@@ -31,9 +31,9 @@ def judged(folder: Path, *changes: tuple[str, str], log: str = "jobmanager.log",
 @pytest.mark.parametrize(
     ("name", "models"),
     [
-        ("v120-lostpart", "failover partition_lifecycle regions slot_pool"),
-        ("v120-ckfail", "checkpoints failover partition_lifecycle regions slot_pool"),
-        ("v120-iterate", "failover partition_lifecycle regions slot_pool"),
+        ("v120-lostpart", "failover regions slot_pool"),
+        ("v120-ckfail", "checkpoints failover regions slot_pool"),
+        ("v120-iterate", "failover regions slot_pool"),
         ("refused-job", "failover regions slot_pool"),
         ("ha-second-jm", "checkpoints"),
         ("adaptive-head", "checkpoints"),

@@ -118,7 +118,7 @@ def test_without_a_default_binding_the_models_are_named(tmp_path: Path, monkeypa
         bindings_for(tmp_path)
     models = "baton buffer_shares checkpoints credit credit_channel cyclic failover loop_checkpoint_counts"
     others = "partition_lifecycle record_spans regions slot_pool task_descriptors"
-    assert caught.value.remedy == f"name a model with --model: {', '.join([*models.split(), *others.split()])}"
+    assert caught.value.remedy == f"name a model with validate --model: {', '.join([*models.split(), *others.split()])}"
 
 
 # --- tampering

@@ -14,7 +14,8 @@ import streamproof
 from streamproof.base.text import text
 from streamproof.cli.verbs import run
 from streamproof.conformance import Happening, JobHistory, RunVerdict, validate_paths
-from streamproof.conformance.incident import Incident, incident_lines, incidents
+from streamproof.conformance.history import seconds_of
+from streamproof.conformance.incident import Incident, IncidentEntry, LostWork, grouped, incident_lines, incidents
 from streamproof.report.incident_page import incident_page
 
 MODELS = ("failover", "checkpoints")
@@ -50,7 +51,7 @@ def test_a_lost_taskmanager_with_what_it_held(found: Any) -> None:
     assert [len(entry.recovery.tasks or ()) for entry in decisions if entry.recovery] == [1, 8]
     assert [entry.right for entry in decisions] == [True, True]
     assert decisions[1].discarded is not None
-    assert decisions[1].discarded[0] == 8
+    assert decisions[1].discarded.attempts == 8
     assert [name for name, _ in decisions[1].phases][-1] == "all running again"
     ends = [end for _, end in decisions[1].phases]
     assert ends == sorted(ends)
@@ -65,14 +66,28 @@ def test_a_lost_taskmanager_with_what_it_held(found: Any) -> None:
 
 
 def test_restores_say_how_much_work_is_repeated(found: Any) -> None:
-    """Without a complete checkpoint all work since the beginning; with one, that since it was triggered."""
+    """Without a checkpoint the running time of each attempt; with one, that since it was triggered, by the logged times."""
     incident, said = found("versions", "v120-ckfail")
+    history = next(v.history for v in incident.verdicts if v.history)
+    triggered = seconds_of("2026-11-29T07:50:15.037")
+    assert triggered is not None
+    for number, since, entry in zip((0, 1), (0.0, triggered), [e for e in incident.entries if e.recovery], strict=True):
+        work = []
+        for attempt in (a for a in history.attempts if a.number == number):
+            at = {state: seconds_of(text) or 0.0 for state, text in attempt.states}
+            work.append(at.get("CANCELING", at.get("FAILED", 0.0)) - max(at["RUNNING"], since))
+        assert entry.discarded == LostWork(8, 0, pytest.approx(sum(work)), pytest.approx(max(work)), number)
+        assert min(work) > 0
     restored = [entry for entry in incident.entries if entry.happening.kind == "restored"]
     assert [entry.right for entry in restored] == [True, True]
-    assert "no checkpoint had completed: what restarts begins without state" in said
-    assert "its work of up to 4.792 s before the failure is done again" in said
+    assert "no checkpoint is found: what restarts begins without state" in said
+    assert "done again: the work of 8 attempts: 5.0 s of running in total, 1.8 s for one attempt" in said
     assert "checkpoint 1 is restored" in said
-    assert "the work of 0.443 s since then, up to the failure, is done again" in said
+    assert "done again: the work of 8 attempts, after checkpoint 1: 3.6 s of running in total, 465 ms for one" in said
+    assert (
+        "checkpoint 2 fails: org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint Coordinator is" in said
+    )
+    assert "failed task: K (2/3) in the region of the failed task: Source: S (1/2), Source: S (2/2), K (1/3)" in said
     assert "RuntimeException: injected failure: K subtask 1 attempt 0" in incident.headline
 
 
@@ -126,10 +141,10 @@ def test_finished_work_that_is_discarded(found: Any) -> None:
             "the job is FAILING: org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable",
         ),
         ("excerpt-1.12", "the logs show no state of the job and no failure"),
-        ("excerpt-1.20", "the logs show no state of the job and no failure"),
+        ("excerpt-1.20", "Custom Source (1/1)#1 by the TaskManager's log; no log of a JobManager shows the end"),
         ("json-1.11", "CANCELING, waits for its TaskManager to end it: KEYED -> MAP -> Sink: OUT (2/10)"),
-        ("single-vertex", "the log has no failure; finally the job is FINISHED"),
-        ("standalone-1.14", "the log has no failure; finally the job is FINISHED"),
+        ("single-vertex", "the log shows no failure of the job; finally the job is FINISHED"),
+        ("standalone-1.14", "the log shows no failure of the job; finally the job is FINISHED"),
     ],
 )
 def test_public_reports(flink_public: Path, run: str, said: str) -> None:
@@ -159,10 +174,79 @@ def test_a_taskmanager_that_is_not_needed_is_no_loss(found: Any) -> None:
 
 
 def test_a_lost_jobmanager_has_the_taskmanagers_that_miss_it(found: Any) -> None:
-    """The logs end while the job runs: what its tasks wait for is stated."""
+    """The JobManager's log ends; the tasks fail and the TaskManagers end by their own logs, and the job's state is old."""
     incident, said = found("logs", "g-jmloss-1")
-    assert "tm-0 loses its connection to the JobManager" in incident.headline
-    assert "at the end: INITIALIZING, waits for its state and its inputs: D -> D-sink: Writer (1/2)" in said
+    assert incident.headline == (
+        "it began with: the JobManager is gone: its log ends; no restart; the last known state of the job is RUNNING"
+    )
+    assert "tm-0 loses its connection to the JobManager" in said
+    failures = [e.happening.text for e in incident.entries if e.happening.kind == "failure"]
+    assert len(failures) == 4
+    assert all("FlinkException: Disconnect from JobManager responsible" in text for text in failures)
+    ends = [e.happening for e in incident.entries if "ends itself: " in e.happening.text]
+    assert {end.process for end in ends} == {"tm-0", "tm-1"}
+    assert all("RegistrationTimeoutException: Could not register" in end.text for end in ends)
+    assert not incident.waits
+    history = next(v.history for v in incident.verdicts if v.history)
+    assert sum(attempt.states[-1][0] == "FAILED" for attempt in history.attempts) == 4
+
+
+def test_a_taskmanager_that_is_lost_after_the_end_is_named(found: Any) -> None:
+    """It is no cause of anything."""
+    incident, _ = found("more", "sigstop")
+    assert incident.headline == (
+        "the log shows no failure of the job; finally the job is FINISHED; after its end: TaskManager tm-0 is silent: its"
+        " heartbeat timed out"
+    )
+
+
+@pytest.mark.long
+def test_what_many_regions_do_alike_is_said_once(found: Any) -> None:
+    """Twelve regions of one lost TaskManager; the JSON has all, and the work of all is added up."""
+    incident, said = found("live", "tm12-kill")
+    decisions = [entry for entry in incident.entries if entry.happening.kind == "decision"]
+    assert len(decisions) == 12
+    assert said.count("the JobManager restarts 3 tasks") == said.count("checkpoint 7 is restored") == 1
+    assert said.count(" 12 times, the last ") == 3
+    assert f"done again: the work of 36 attempts, after checkpoint 7: {_total(decisions)} s of running" in said
+
+
+def _total(decisions: list[IncidentEntry]) -> str:
+    return f"{sum(entry.discarded.seconds for entry in decisions if entry.discarded):.1f}"
+
+
+def test_restarts_one_after_the_other_are_not_one(found: Any) -> None:
+    """The same task fails three times, with the same set: three decisions, each with its own work."""
+    incident, said = found("live", "ckpt-expo")
+    assert said.count("the JobManager restarts 6 tasks, because K (1/2)") == 3
+    lost = [entry.discarded for entry in incident.entries if entry.discarded]
+    assert [one.checkpoint for one in lost] == [0, 0, 0]
+    assert all(0 < one.longest < 1 for one in lost[1:])
+
+
+@pytest.mark.parametrize(("shown", "right"), [((), None), (("WARN", 2), True), (("INFO", 2), False)])
+def test_the_latest_checkpoint_before_the_log(
+    shown: tuple[str, int] | tuple[()], right: bool | None, flink_versions: Path, tmp_path: Path
+) -> None:
+    """Without a line about the end of checkpoint 2 it is open which one was the latest; with one, it is judged."""
+    folder = Path(shutil.copytree(flink_versions / "v120-ckfail", tmp_path / "run"))
+    log = folder / "jobmanager.log"
+    lines = log.read_text().splitlines(keepends=True)
+    at = next(n for n, text in enumerate(lines) if "K (2/3)#1" in text or "attempt 1" in text)
+    part = [text for text in lines[at:] if "Failed to trigger or complete checkpoint 2" not in text or "WARN" in shown]
+    if "INFO" in shown:
+        before = [text for text in lines if "Triggering checkpoint 2 " in text]
+        done = [text.replace("checkpoint 1 ", "checkpoint 2 ") for text in lines if "Completed checkpoint 1 " in text]
+        part = before + done + part
+    log.write_text("".join(part))
+    (verdict,) = validate_paths([folder], model="checkpoints")
+    (incident,) = incidents([*validate_paths([folder], model="failover"), verdict])
+    (restored,) = [entry for entry in incident.entries if entry.happening.kind == "restored"]
+    assert restored.right is right
+    open_ = "whether checkpoint 1 was the latest one when the job was restored: no line shows how checkpoint 2 ended"
+    assert (open_ in (verdict.reason or "")) is (right is None)
+    assert (restored.judgement == f"not judged: {open_}") is (right is None)
+    assert (verdict.answer == "rejected") is (right is False)
 
 
 def test_a_rejected_decision_is_wrong_at_its_line(flink_logs: Path, tmp_path: Path) -> None:
@@ -220,6 +304,19 @@ def test_a_history_without_times_and_dates_is_explained() -> None:
     assert found[0].entries[2].judgement == "not judged: why"
     assert "A (1/1)#0 fails" in incident_page(found)
     json.dumps([incident.record() for incident in found], allow_nan=False)
+
+
+def test_equal_failures_are_grouped_within_a_burst() -> None:
+    """Two failures and two restores, and again after the next failure; the loss of a TaskManager begins another burst."""
+
+    def entry(kind: str, text: str) -> IncidentEntry:
+        return IncidentEntry(Happening(kind, None, text))
+
+    first, second = entry("failure", "A (1/2)#0 fails on tm: E"), entry("failure", "A (2/2)#0 fails on tm: E")
+    restarts, runs = entry("job", "the job is RESTARTING"), entry("job", "the job is RUNNING")
+    restored, lost = entry("restored", "checkpoint 1 is restored"), entry("lost", "TaskManager tm is lost")
+    entries = [first, restarts, second, restored, runs, restored, second, lost, second]
+    assert grouped(entries) == [[first, second], [restarts], [restored, restored], [runs], [second], [lost], [second]]
 
 
 def test_the_command_ends_as_validate_does(

@@ -15,7 +15,7 @@ ACCEPTED = {
     "standalone-1.14": "slot_pool",
     "excerpt-1.12": "",
     "json-1.11": "checkpoints",
-    "single-vertex": "failover partition_lifecycle regions slot_pool",
+    "single-vertex": "failover regions slot_pool",
     "excerpt-1.20": "",
     "checkpoints-1.9": "",
     "checkpoints-1.12": "",

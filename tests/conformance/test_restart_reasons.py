@@ -26,10 +26,15 @@ def expect_tree(model: RecordedFailover, failed: str, tasks: frozenset[str], why
     for at, reason in enumerate(why):
         if reason.because is None:
             assert (at, reason.reason) == (0, "failed task")
-            assert not reason.tasks or model.region_of[failed] == model.region_of[reason.tasks[0]]
+            assert reason.tasks in ((failed,), ())
             continue
         assert reason.because < at
         cause = why[reason.because]
+        if reason.reason == "in the region of the failed task":
+            assert (at, reason.because, reason.partition) == (1, 0, None)
+            assert failed not in reason.tasks
+            assert {model.region_of[task] for task in reason.tasks} == {model.region_of[failed]}
+            continue
         assert reason.partition is not None
         producer, consumers = model.producing_region[reason.partition], model.consuming_regions[reason.partition]
         ours = {model.region_of[task] for task in reason.tasks}

@@ -152,7 +152,7 @@ def test_at_info_the_edges_are_missing(flink_logs: Path, tmp_path: Path) -> None
     record = only(edited(flink_logs / "b-lostpart-1", tmp_path, at_info, rest=False))
     assert record["verdict"] == "inconclusive"
     assert record["reason"].startswith("the job graph is not known well enough: ")
-    assert record["reason"].endswith("; give the REST API's answer about the job with --job-graph")
+    assert record["reason"].endswith(" beside the logs as rest-JOB.json, or use validate --job-graph FILE")
 
 
 def test_a_job_graph_can_be_given(flink_logs: Path, tmp_path: Path) -> None:

@@ -62,7 +62,21 @@ class CheckArguments:
         "--agree-limit",
         unit="ENGINE=N",
     )
+    job_graph: str | None = flag(
+        "A job of yours instead of a topology, for models of Flink's jobs: the REST API's answer about it.", unit="FILE"
+    )
+    what_if: str | None = flag(
+        "With --job-graph: what restarts if lose=TASK, fail=TASK or lose-tm=ID, several with ; between them.",
+        unit="QUESTION",
+    )
     output: Output = part(Output)
+
+    @property
+    def selected(self) -> ModelArguments:
+        """The model with its parameters, a job graph and a question among them."""
+        asked = (("job_graph", self.job_graph), ("what_if", self.what_if))
+        words = tuple(f"{name}={value}" for name, value in asked if value is not None)
+        return replace(self.chosen, parameters=(*words, *self.chosen.parameters))
 
 
 @verb(
@@ -77,8 +91,8 @@ def command(given: CheckArguments) -> int:
     Counterexamples are printed, and written to a folder as ITF (NAME.itf.json) and as text (NAME.txt). An expected
     violation, such as that of a variant, has the same exit code as any other.
 
-    Models of Flink's jobs (failover, regions) also check a job of yours, and whether it can hang: --job-graph FILE, the
-    answer of Flink's REST API. They answer questions about it without a search: --what-if 'lose=TASK', fail=TASK, lose-tm=ID.
+    Models of Flink's jobs (failover, regions) also check a job of yours, and whether it can hang: --job-graph FILE. They
+    answer questions about it without a search: --what-if 'lose=TASK'.
     """
     if given.watch:
         from streamproof.cli.watching import watch
@@ -89,15 +103,16 @@ def command(given: CheckArguments) -> int:
     if options.master is not None and engine == next(iter(CHECKS)):
         engine = "spark"
     coverage, dot, certificate, json_to = given.coverage, given.dot, given.certificate, output.json_to
-    selection = given.chosen.select(answering=True)
+    selection = given.selected.select(answering=True)
     if given.explore_only:
         _expect_exploration(given)
         selection = replace(selection, properties=())
-    facts, cautions = selection.facts(), cautioned(selection)
+    # No verdict depends on a question: what the model has otherwise than Flink is nothing that its answer says.
+    facts, cautions = selection.facts(), () if selection.questions else cautioned(selection)
     if not output.quiet:
         people(json_to).writelines(f"{visible(text)}\n" for text in facts)
     if selection.questions:
-        return _answered(selection, [*facts, *selection.answers()], len(facts), cautions, json_to)
+        return _answered(selection, [*facts, *selection.answers()], len(facts), json_to)
     if given.agree:
         from streamproof.cli.agree import limits_of, run_agree
 
@@ -186,13 +201,11 @@ def command(given: CheckArguments) -> int:
     return code
 
 
-WITH_QUESTIONS = {"model", "variant", "size", "parameters", "quiet", "json_to"}
+WITH_QUESTIONS = {"model", "variant", "size", "parameters", "job_graph", "what_if", "quiet", "json_to"}
 """The parameters of this command that questions support."""
 
 
-def _answered(
-    selection: Selection, told: Sequence[str], facts: int, cautions: Sequence[str], json_to: str | None
-) -> Exit:
+def _answered(selection: Selection, told: Sequence[str], facts: int, json_to: str | None) -> Exit:
     """Prints the answers to the questions, which follow the `facts` first lines, and writes all lines as JSON; nothing is
     searched, and no property gets a verdict."""
     _expect_no_more(WITH_QUESTIONS, "--" + selection.questions[0][0].replace("_", "-"))
@@ -201,7 +214,7 @@ def _answered(
     report = CheckReport(
         selection.name, next(iter(CHECKS)), (), variant=selection.variant, parameters=selection.parameters
     )
-    more = {"verdict": "answered", "facts": list(told), "warnings": list(cautions)}
+    more = {"verdict": "answered", "facts": list(told), "warnings": []}
     write_json({**report.to_json(), **more, "reproduce": selection.command("check")}, json_to)
     return Exit.HOLDS
 
@@ -229,7 +242,7 @@ def _expect_exploration(given: CheckArguments) -> None:
 
 
 WITH_AGREE = {
-    *("model", "variant", "size", "parameters", "properties", "max_depth", "time_limit"),
+    *("model", "variant", "size", "parameters", "job_graph", "properties", "max_depth", "time_limit"),
     *("agree", "agree_limits", "quiet", "json_to"),
 }
 """The parameters of this command that --agree supports."""

@@ -34,7 +34,10 @@ _FILE_OR_STANDARD = "FILE|-"
 FEW = 12
 """Largest number of options that are listed without groups."""
 _GROUPS = {
-    "System": ("variant", "variants", "listed", "size", "parameters", "properties", "explore_only", "free"),
+    "System": (
+        *("variant", "variants", "listed", "size", "parameters", "properties", "explore_only", "free"),
+        *("job_graph", "what_if"),
+    ),
     "Cluster": ("simulate", "kills", "restarts", "taskmanagers", "slots"),
     "Limits": (
         *("walks", "steps", "limit", "depth", "max_k", "max_states", "max_depth", "query_limit", "time_limit"),

@@ -249,7 +249,12 @@ class Unit:
     notes: tuple[str, ...] = ()
     recoveries: RecoveryReader | None = None
     findings: tuple[RunFinding, ...] = ()
+    opened: tuple[tuple[Event, str], ...] = ()
+    """Events of which the logs leave something undetermined even if they are accepted, with what it is."""
     history: JobHistory | None = None
+    unrecorded: str | None = None
+    """Why the model's subject is not checked, if the logs have no record of it: if accepted, the case is inconclusive, and
+    beside verdicts of other models it does not count."""
 
 
 @dataclass(frozen=True, slots=True)

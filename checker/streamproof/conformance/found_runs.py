@@ -201,7 +201,9 @@ def bindings_for(path: Path, *, with_graph: bool = False, requested: bool = Fals
     found = [(model, binding) for model, binding in asked if binding.recognises(path)]
     if not found and not defaults:
         models = registered()
-        remedy = f"name a model with --model: {', '.join(models)}" if models else "install a package that has one"
+        remedy = (
+            f"name a model with validate --model: {', '.join(models)}" if models else "install a package that has one"
+        )
         raise UsageError(f"no binding recognises {path}", remedy=remedy)
     found = found or [(model, binding) for model, binding in known if binding.default]
     return sorted(found, key=lambda pair: pair[0] not in defaults)
@@ -311,8 +313,8 @@ def judge_readings(
             if request.events_dir is not None:
                 _write_events(plan, request.events_dir, request.events_format, reading.kind)
     found.coverage.finish()
-    if any(verdict.trace for verdict in found.verdicts):
-        found.verdicts = [v if v.trace else replace(v, unrecorded=True) for v in found.verdicts]
+    spoken = any(verdict.trace and not verdict.unrecorded for verdict in found.verdicts)
+    found.verdicts = [replace(v, unrecorded=spoken and (v.unrecorded or not v.trace)) for v in found.verdicts]
     return found
 
 

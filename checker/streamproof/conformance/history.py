@@ -87,8 +87,9 @@ class Happening:
     """Something that happened to a job, as a line of its logs says.
 
     `kind`: `job` (the job changes its state), `failure`, `decision` (what restarts is decided), `lost` and `returned` (a
-    process), `restored` (state is restored), `checkpoint` (one fails), `discarded` (finished work is lost), `resources` (some
-    are missing). `facts` are further sentences; `file` and `line` the place; `process` is the one that is lost or returns.
+    process), `after` (a process is lost after the job has ended), `restored` (state is restored), `checkpoint` (one fails),
+    `discarded` (finished work is lost), `resources` (some are missing). `facts` are further sentences; `file` and `line` the
+    place; `process` is the one that is lost or returns; `checkpoint` is the restored one, 0 for none.
     """
 
     kind: str
@@ -99,6 +100,7 @@ class Happening:
     line: int | None = None
     designed: Designed | None = None
     process: str | None = None
+    checkpoint: int | None = None
 
     def record(self) -> dict[str, Any]:
         """As plain data for verdict records."""
@@ -111,6 +113,7 @@ class Happening:
             "line": self.line,
             "designed": None if self.designed is None else self.designed.record(),
             "process": self.process,
+            "checkpoint": self.checkpoint,
         }
 
 

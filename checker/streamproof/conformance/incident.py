@@ -43,6 +43,36 @@ _RIGHT: Final[Mapping[bool | None, Style]] = {True: "good", False: "failed", Non
 
 
 @dataclass(frozen=True, slots=True)
+class LostWork:
+    """The work that a restart repeats: of each attempt that it ends, the time in RUNNING after the restored checkpoint was
+    triggered, or after the attempt began to run, if that is later or nothing is restored."""
+
+    attempts: int
+    """Those that had run."""
+    finished: int
+    """Those of them that had finished."""
+    seconds: float
+    """Of all together."""
+    longest: float
+    """Of one attempt, the most, in seconds."""
+    checkpoint: int | None
+    """The restored one; 0: none, None: the log does not show it."""
+    bound: str = "exact"
+    """`least`: the log lacks the beginnings of attempts; `most`: it does not show what is restored."""
+
+    def record(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "attempts": self.attempts,
+            "finished": self.finished,
+            "seconds": round(self.seconds, 3),
+            "longest": round(self.longest, 3),
+            "checkpoint": self.checkpoint,
+            "bound": self.bound,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class IncidentEntry:
     """Something that happened, the recovery that it decides, and what the verdicts say of it; None: nothing."""
 
@@ -50,22 +80,18 @@ class IncidentEntry:
     recovery: Recovery | None = None
     phases: tuple[tuple[str, float], ...] = ()
     """The phases of the recovery, each with its end in seconds after the decision."""
-    discarded: tuple[int, int, float] | None = None
-    """The number of attempts whose work is done again, of those that had finished, and their seconds of running."""
+    discarded: LostWork | None = None
     judgement: str | None = None
     right: bool | None = None
     """Whether the protocol requires it; None: not judged."""
 
     def record(self) -> dict[str, Any]:
         """As JSON data."""
-        lost = self.discarded
         return {
             **self.happening.record(),
             "recovery": None if self.recovery is None else self.recovery.record(),
             "phases": [{"phase": name, "seconds": round(end, 3)} for name, end in self.phases],
-            "discarded": None
-            if lost is None
-            else {"attempts": lost[0], "finished": lost[1], "seconds": round(lost[2], 3)},
+            "discarded": None if self.discarded is None else self.discarded.record(),
             "judgement": self.judgement,
             "right": self.right,
         }
@@ -95,10 +121,16 @@ class Incident:
         causes = ("lost", "failure", "resources", "discarded")
         cause = next((e.happening.text for e in self.entries if e.happening.kind in causes), None)
         parts = [f"it hangs: {_cut(hang)}" for hang in self.hangs]
-        parts += [f"it began with: {cause}"] if cause is not None else [] if parts else ["the log has no failure"]
+        none = "the log shows no failure of the job"
+        parts += [f"it began with: {cause}"] if cause is not None else [] if parts else [none]
         restarts = max(kinds["decision"], self.restarted)
-        parts += [f"{restarts} restart{'' if restarts == 1 else 's'}"] if restarts else ["no restart"] if cause else []
-        parts += [f"finally the job is {self.state}"] if self.state is not None else []
+        parts += [f"{restarts} restart{'' if restarts == 1 else 's'}"] if restarts else []
+        parts += ["no restart"] if cause and not restarts and self.state is not None else []
+        known = "finally the job is" if self.state in _ENDED else "the last known state of the job is"
+        parts += [f"{known} {self.state}"] if self.state is not None else []
+        later = [e.happening.text for e in self.entries if e.happening.kind == "after"]
+        more = f" and {len(later) - 1} more" if len(later) > 1 else ""
+        parts += [f"after its end: {later[0]}{more}"] if later else []
         return "; ".join(parts)
 
     @property
@@ -188,11 +220,12 @@ def _entries(
     places: Mapping[tuple[str | None, int | None], str],
 ) -> Iterator[IncidentEntry]:
     """The happenings with the recoveries that they decide, and the judgements."""
-    recoveries, attempts = list(main.recoveries), _timed(history) if main.recoveries else {}
+    recoveries = list(main.recoveries)
+    work = _Work(history, _timed(history)) if recoveries else None
     if not any(happening.kind == "decision" for happening in history.happenings):
         for recovery in recoveries:  # of a scheduler without lines about decisions
             text = f"the job restarts, because {recovery.failed or 'the whole job'} failed"
-            yield _decided(Happening("decision", recovery.decided, text), recovery, main, attempts, places)
+            yield _decided(Happening("decision", recovery.decided, text), recovery, main, work, places)
         recoveries = []
     number = 0
     for happening in history.happenings:
@@ -200,7 +233,7 @@ def _entries(
             following = recoveries[number] if number < len(recoveries) else None
             decided = following if following is not None and following.decided == happening.at else None
             number += decided is not None
-            yield _decided(happening, decided, main, attempts, places)
+            yield _decided(happening, decided, main, work, places)
         elif happening.kind == "restored":
             yield IncidentEntry(happening, None, (), None, *_judged(happening, restoring, places))
         else:
@@ -212,17 +245,16 @@ def _decided(
     happening: Happening,
     recovery: Recovery | None,
     main: RunVerdict,
-    attempts: Mapping[str, list[TimedAttempt]],
+    work: _Work | None,
     places: Mapping[tuple[str | None, int | None], str],
 ) -> IncidentEntry:
     followed = main if recovery is not None else None
     judgement, right = _judged(happening, followed, places, main.reason)
-    if recovery is None:
+    if recovery is None or work is None:
         return IncidentEntry(happening, None, (), None, judgement, right)
     if right and recovery.tasks is None:
         judgement = "the protocol allows several sets of tasks here, this number among them"
-    phases, lost = _phases(recovery, attempts)
-    return IncidentEntry(happening, recovery, phases, lost, judgement, right)
+    return IncidentEntry(happening, recovery, work.phases(recovery), work.lost(recovery), judgement, right)
 
 
 def _judged(
@@ -232,9 +264,13 @@ def _judged(
     reason: str | None = None,
 ) -> tuple[str, bool | None]:
     """What the verdicts say of a happening, and whether it is right."""
-    wrong = places.get((happening.file, happening.line)) if happening.line is not None else None
+    place = (happening.file, happening.line)
+    wrong = places.get(place) if happening.line is not None else None
     if wrong is not None:
         return wrong, False
+    left = None if verdict is None else next((w for e, w in verdict.opened if (e.file, e.line) == place), None)
+    if left is not None:
+        return f"not judged: {left}", None
     if verdict is not None and verdict.answer == "accepted":
         return "as the protocol requires", True
     if verdict is not None and verdict.answer == "rejected":
@@ -257,37 +293,78 @@ def _timed(history: JobHistory) -> dict[str, list[TimedAttempt]]:
     return found
 
 
-def _phases(
-    recovery: Recovery, attempts: Mapping[str, list[TimedAttempt]]
-) -> tuple[tuple[tuple[str, float], ...], tuple[int, int, float] | None]:
-    """The phases of a recovery, each with its end in seconds after the decision, and the work that is done again."""
-    decided = seconds_of(recovery.decided)
-    if decided is None or recovery.tasks is None:
-        return (), None
-    ended: list[float] = []
-    scheduled: list[float] = []
-    deployed: list[float] = []
-    count, finished, running = 0, 0, 0.0
-    for own in (attempts[task] for task in recovery.tasks if task in attempts):
-        at = bisect_right(own, decided, key=lambda attempt: attempt[0])
-        if at > 0:
-            _, times = own[at - 1]
-            end = next((times[state] for state in _ENDED if state in times), None)
-            count += 1
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The attempts of a job over time: what a recovery takes, and what it repeats."""
+
+    history: JobHistory
+    attempts: Mapping[str, list[TimedAttempt]]
+
+    def ended(self, recovery: Recovery, decided: float) -> Iterator[Mapping[str, float]]:
+        """Of each restarted task the attempt that the recovery ends, if it has one."""
+        for task in recovery.tasks or ():
+            own = self.attempts.get(task, [])
+            at = bisect_right(own, decided, key=lambda attempt: attempt[0])
+            if at > 0:
+                yield own[at - 1][1]
+
+    def phases(self, recovery: Recovery) -> tuple[tuple[str, float], ...]:
+        """The phases, each with its end in seconds after the decision."""
+        decided = seconds_of(recovery.decided)
+        if decided is None:
+            return ()
+        ends = (next((times[s] for s in _ENDED if s in times), decided) for times in self.ended(recovery, decided))
+        ended = [end for end in ends if end >= decided]
+        scheduled: list[float] = []
+        deployed: list[float] = []
+        for own in (self.attempts[task] for task in recovery.tasks or () if task in self.attempts):
+            at = bisect_right(own, decided, key=lambda attempt: attempt[0])
+            if at < len(own):
+                _, times = own[at]
+                scheduled += [times["SCHEDULED"]] if "SCHEDULED" in times else []
+                deployed += [times["DEPLOYING"]] if "DEPLOYING" in times else []
+        phases = [("all cancelled", max(ended))] if ended else []
+        phases += [("scheduled again", min(scheduled))] if scheduled else []
+        phases += [("all deployed", max(deployed))] if deployed else []
+        recovered = seconds_of(recovery.recovered)
+        phases += [("all running again", recovered)] if recovered is not None else []
+        return tuple((name, at - decided) for name, at in phases if at >= decided)
+
+    def lost(self, recovery: Recovery) -> LostWork | None:
+        """The work that is done again; None if the log does not bound it."""
+        decided = seconds_of(recovery.decided)
+        if decided is None or recovery.tasks is None:
+            return None
+        restored = self.restored(decided)
+        begun = next((c.begun for c in self.history.checkpoints if c.number == restored), None)
+        # A checkpoint without a line about its beginning was triggered before the log, and what begins in the log, begins.
+        triggered = seconds_of(begun)
+        found: list[float] = []
+        finished = cut = 0
+        for times in self.ended(recovery, decided):
+            left = min((times[s] for s in ("CANCELING", *_ENDED) if s in times), default=None)
+            start = times.get("RUNNING")
+            if start is None and times.keys() <= {"CANCELING", *_ENDED}:
+                start = triggered  # it began before the log
+            elif start is None:
+                continue  # it never ran
+            if start is None or left is None:
+                cut += 1
+                continue
+            found.append(max(left - max(start, triggered or start), 0.0))
             finished += "FINISHED" in times
-            if end is not None:
-                running += max(end - times.get("RUNNING", end), 0.0)
-                ended += [end] if end >= decided else []
-        if at < len(own):
-            _, times = own[at]
-            scheduled += [times["SCHEDULED"]] if "SCHEDULED" in times else []
-            deployed += [times["DEPLOYING"]] if "DEPLOYING" in times else []
-    phases = [("all cancelled", max(ended))] if ended else []
-    phases += [("scheduled again", min(scheduled))] if scheduled else []
-    phases += [("all deployed", max(deployed))] if deployed else []
-    recovered = seconds_of(recovery.recovered)
-    phases += [("all running again", recovered)] if recovered is not None else []
-    return tuple((name, at - decided) for name, at in phases if at >= decided), (count, finished, running)
+        if restored is None and cut:
+            return None
+        bound = "least" if cut else "most" if restored is None else "exact"
+        return LostWork(len(found), finished, sum(found), max(found, default=0.0), restored, bound)
+
+    def restored(self, decided: float) -> int | None:
+        """The checkpoint that is restored next, 0 for none; None: the job has checkpoints, and no line says which."""
+        if not self.history.checkpoints:
+            return 0
+        found = (h.checkpoint for h in self.history.happenings if h.kind == "restored" and h.checkpoint is not None
+                 if (at := seconds_of(h.at)) is not None and at >= decided)  # fmt: skip
+        return next(found, None)
 
 
 def _waits(history: JobHistory, state: str | None, *, whole: bool) -> Iterator[str]:
@@ -332,10 +409,11 @@ def incident_lines(found: Sequence[Incident]) -> Iterator[Line]:
         yield line(incident.headline, indent=2, hang=2)
         yield from opinion_lines(incident)
         yield BLANK
-        for entry in incident.entries[:MOST_LINES]:
-            yield from entry_lines(entry)
-        if len(incident.entries) > MOST_LINES:
-            yield line(f"and {len(incident.entries) - MOST_LINES} more; --json has all", indent=2)
+        groups = grouped(incident.entries)
+        for group in groups[:MOST_LINES]:
+            yield from entry_lines(group)
+        if len(groups) > MOST_LINES:
+            yield line(f"and {len(groups) - MOST_LINES} more; --json has all", indent=2)
         for verdict in incident.verdicts:
             for finding in verdict.findings:
                 yield line(StyledText(f"{finding.kind}: ", "failed"), finding.message, indent=2, hang=4)
@@ -364,14 +442,49 @@ def explanation_lines(found: Sequence[Incident]) -> Iterator[Line]:
         if incident.entries:
             yield BLANK
             yield line(StyledText(f"what happened in {incident.run}, {incident.title or incident.trace}", "title"))
-        for entry in incident.entries[:MOST_LINES]:
-            yield from entry_lines(entry, reasons=False)
+        for group in grouped(incident.entries)[:MOST_LINES]:
+            yield from entry_lines(group, reasons=False)
         for text in incident.waits:
             yield line(StyledText("at the end: ", "failed"), text, indent=2, hang=4)
 
 
-def entry_lines(entry: IncidentEntry, *, reasons: bool = True) -> Iterator[Line]:
-    """Something that happened, with its place, the reasons for what restarts, phases and judgement."""
+def grouped(entries: Sequence[IncidentEntry]) -> list[list[IncidentEntry]]:
+    """The entries, those of one burst of failures that differ in their tasks only together: a lost TaskManager fails many
+    regions alike, one after the other."""
+    found: list[list[IncidentEntry]] = []
+    burst: dict[tuple[Any, ...], list[IncidentEntry]] = {}
+    for entry in entries:
+        happening, recovery = entry.happening, entry.recovery
+        key: tuple[Any, ...] = (happening.kind, entry.judgement, happening.designed)
+        match happening.kind:
+            case "failure":
+                key += (happening.text.partition(" fails")[2], happening.facts)
+            case "decision" if recovery is not None:
+                shape = tuple((r.reason, len(r.tasks), r.because) for r in recovery.why)
+                key += (recovery.announced, shape, recovery.designed, recovery.recovered is None)
+            case "restored":
+                key += (happening.text, happening.facts)
+            case "job" if happening.text == "the job is RUNNING":
+                burst = {k: group for k, group in burst.items() if k[0] == "restored"}
+            case "lost" | "returned" | "after" | "discarded" | "rejected":
+                burst = {}
+        if happening.kind not in ("failure", "decision", "restored"):
+            found.append([entry])
+            continue
+        if happening.kind != "restored":
+            burst = {k: group for k, group in burst.items() if k[0] != "restored"}
+        if key in burst:
+            burst[key].append(entry)
+        else:
+            burst[key] = [entry]
+            found.append(burst[key])
+    return found
+
+
+def entry_lines(group: Sequence[IncidentEntry], *, reasons: bool = True) -> Iterator[Line]:
+    """Something that happened, with its place, the reasons for what restarts, phases and judgement. Of a group the first, and
+    of which tasks the others are."""
+    entry, last = group[0], group[-1].happening
     happening = entry.happening
     style: Style = "failed" if entry.right is False else _STYLES.get(happening.kind, "plain")
     place = f"  {happening.file}:{happening.line}" if happening.file and happening.line else ""
@@ -382,27 +495,48 @@ def entry_lines(entry: IncidentEntry, *, reasons: bool = True) -> Iterator[Line]
         indent=2,
         hang=4,
     )
+    if len(group) > 1:
+        until = f", the last {last.at}" if last.at else ""
+        names = [name for one in group[1:] if (name := _whose(one))]
+        yield line(f"{len(group)} times{until}" + (f"; also {_listed(names)}" if names else ""), indent=6, hang=8)
     for fact in happening.facts:
         yield line(fact, indent=6, hang=8)
     if entry.recovery is not None and reasons:
         yield from reason_lines(entry.recovery, 6, ids=False)
-    for text in details(entry):
+    for text in details(group):
         yield line(text, indent=6, hang=8)
     if entry.judgement is not None:
         yield line(StyledText(entry.judgement, _RIGHT[entry.right]), indent=6, hang=8)
 
 
-def details(entry: IncidentEntry) -> Iterator[str]:
-    """Phases, lost work, and what is by design, in sentences."""
+def _whose(entry: IncidentEntry) -> str:
+    """The task of a failure or a decision."""
+    if entry.recovery is not None:
+        return entry.recovery.failed
+    return entry.happening.text.partition(" fails")[0] if entry.happening.kind == "failure" else ""
+
+
+_BOUNDS: Final[Mapping[str, str]] = {"exact": "", "least": "at least ", "most": "at most "}
+
+
+def details(group: Sequence[IncidentEntry]) -> Iterator[str]:
+    """Phases of the first, lost work of all, and what is by design, in sentences."""
+    entry = group[0]
     if entry.phases:
         yield "after the decision: " + ", ".join(f"{name} {_long(end)}" for name, end in entry.phases)
     if entry.recovery is not None and entry.recovery.recovered is None and entry.phases:
         yield "the log does not show that all of them run again"
-    if entry.discarded is not None and entry.discarded[0]:
-        count, finished, running = entry.discarded
+    lost = [one.discarded for one in group if one.discarded is not None]
+    count, finished = sum(one.attempts for one in lost), sum(one.finished for one in lost)
+    if count:
         ends = f", {finished} of them finished" if finished else ""
         many = f"{count} attempt{'' if count == 1 else 's'}"
-        yield f"done again: the work of {many}{ends}, {_long(running)} of running in total"
+        bound = _BOUNDS[max((one.bound for one in lost), key=list(_BOUNDS).index)]
+        total, most = sum(one.seconds for one in lost), max(one.longest for one in lost)
+        since = sorted({one.checkpoint for one in lost if one.checkpoint})
+        of = f", after checkpoint {' and '.join(map(str, since))}" if since else ""
+        each = f", {bound}{_long(most)} for one attempt" if count > 1 else ""
+        yield f"done again: the work of {many}{ends}{of}: {bound}{_long(total)} of running in total{each}"
     recovery, own = entry.recovery, entry.happening.designed
     for note in (*(() if own is None else (own,)), *(recovery.designed if recovery is not None else ())):
         yield f"by design: {note.text} (docs/{note.page})"

@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from streamproof.base.errors import Loc, SystemFailure
 from streamproof.base.processes import Ended, can_fork, in_processes
@@ -58,6 +59,7 @@ def undecided(run: str, case: Unit, model: str, unit: str, read: int, unknown: i
         machines=machines,
         unit=unit,
         title=case.title,
+        opened=case.opened,
         history=case.history,
         read=read,
         unknown=unknown,
@@ -179,7 +181,10 @@ class _CaseJudge:
             return replace(self.open, reason=f"{exhausted[0]}; follow a shorter log, or one with more detail")
         if self.case.unjudged:
             return replace(self.open, reason="; ".join(self.case.unjudged))
-        reason = "; ".join((*(f.message for f in self.case.findings), *self.case.notes)) or None
+        if self.case.unrecorded is not None:
+            return replace(self.open, reason=self.case.unrecorded, unrecorded=True)
+        left = (f"not judged (line {e.line} of {Path(e.file or '').name}): {text}" for e, text in self.case.opened)
+        reason = "; ".join((*(f.message for f in self.case.findings), *left, *self.case.notes)) or None
         return replace(self.open, answer="accepted", reason=reason, findings=self.case.findings)
 
     def _rejected(self, outcomes: list[Tracked], rejections: list[Rejection]) -> RunVerdict:

@@ -247,6 +247,8 @@ class RunVerdict:
     rejection: Rejection | None = None
     rejected: tuple[tuple[Event | None, str], ...] = ()
     findings: tuple[RunFinding, ...] = ()
+    opened: tuple[tuple[Event, str], ...] = ()
+    """Accepted events of which something is not judged, with what it is."""
     history: JobHistory | None = None
     behaviours: int | None = None
     machines: tuple[Relation, ...] = ()
@@ -287,6 +289,7 @@ class RunVerdict:
                 }
                 for f in self.findings
             ],
+            "open": [{"file": e.file, "line": e.line, "message": text} for e, text in self.opened],
             "history": self.history.record(self.rejected) if self.history else None,
         }
         if self.behaviours is not None:

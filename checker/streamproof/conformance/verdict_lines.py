@@ -134,7 +134,9 @@ def _writer(why: Sequence[RestartReason], reason: RestartReason) -> str | None:
     place = (
         int((reason.partition or "").rpartition("#")[2]) + 1 if re.search(r"#\d{1,9}$", reason.partition or "") else 0
     )
-    before = why[reason.because].tasks if reason.because is not None else ()
+    # Those in the region of the failed task follow from it without a partition.
+    same = (one for one in why if one.because == reason.because and one.partition is None)
+    before = [t for one in (why[reason.because], *same) for t in one.tasks] if reason.because is not None else []
     if reason.reason != "reads what restarts" or not place:
         return None
     found = [task for task in before if f" ({place}/" in task]

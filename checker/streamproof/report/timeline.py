@@ -253,7 +253,7 @@ class _Drawing:
         for place in shown:
             marks, gone, since, said = [], [], None, []
             for turn in turns[place][:MOST_LINES]:
-                x, lost = self.scale.x(turn["at"]), turn["kind"] == "lost"
+                x, lost = self.scale.x(turn["at"]), turn["kind"] != "returned"
                 marks.append(
                     Mark(x / 10, "✗" if lost else "✓", "failed" if lost else "returned", cut(turn["text"], 300))
                 )

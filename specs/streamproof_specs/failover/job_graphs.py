@@ -66,18 +66,26 @@ def cautions(model: BatchJob) -> Iterator[str]:
     2.3, and the rules of which its logs show nothing."""
     if not is_text(model.topology):
         return
+    for waiting in _never(model):
+        yield f"{waiting}; the model itself merges them"
+    if isinstance(model, Failover) and type(model).variant is None and model.partitions:
+        yield (
+            "the model itself waits with a task whose input a pending restart discards, and keeps a partition that a pending"
+            " restart reads; the logs of Flink show neither rule: check --variant no-fence-eager and --variant early-release"
+        )
+
+
+def _never(model: BatchJob) -> Iterator[str]:
+    """The circles of regions of a job given as text that Flink 2.3 never schedules."""
+    if not is_text(model.topology):
+        return
     flink = pipelined_regions(Topology(model.job_graph()), Merging.LOGICAL_REGION)
     for cycle in flink.cycles():
         parts = [_listed(_named(model, [flink.topology.tasks[t] for t in flink.members[r]])) for r in cycle]
         waiting = "}, {".join(parts)
         yield (
             f"Flink 2.3 never schedules this job (variant {AS_FLINK}): the regions {{{waiting}}} wait for each other's"
-            " results; the model itself merges them"
-        )
-    if isinstance(model, Failover) and type(model).variant is None and model.partitions:
-        yield (
-            "the model itself waits with a task whose input a pending restart discards, and keeps a partition that a pending"
-            " restart reads; the logs of Flink show neither rule: check --variant no-fence-eager and --variant early-release"
+            " results"
         )
 
 
@@ -202,6 +210,7 @@ def what_if(model: BatchJob, question: str, given: Mapping[str, str] = MappingPr
         + _listed(_named(model, least))
     )
     yield from file.decisions(model, regions, asked)
+    yield from (f"  {waiting}" for waiting in _never(model))
 
 
 def _restarting(regions: Regions, failed: Iterable[Task], unavailable: Collection[Partition]) -> frozenset[Task]:
@@ -366,7 +375,8 @@ def _unknown_place(name: str, places: Mapping[str, Sequence[Task]]) -> UsageErro
         return UsageError(f"--what-if: no task is on TaskManager {name!r}", remedy=f"known are {', '.join(places)}")
     return UsageError(
         "--what-if lose-tm: it is not known which tasks each TaskManager has",
-        remedy="give --job-graph FILE with the answers to /jobs/JOB/vertices/VERTEX under `subtasks`, or the job's archive",
+        remedy="give --job-graph FILE with the answers to /jobs/JOB/vertices/VERTEX under `subtasks`, as"
+        " docs/flink-incident.md collects them, or the job's archive",
     )
 
 

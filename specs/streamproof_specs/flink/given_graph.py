@@ -34,4 +34,7 @@ def graph_for(run: FlinkRun, job: str, given: RestJob | None) -> tuple[JobGraph,
 def with_remedy(gap: str, given: RestJob | None) -> str:
     """What is missing, with the remedy."""
     unknown_graph = given is None and gap.startswith("the job graph is not known")
-    return f"{gap}; give the REST API's answer about the job with --job-graph" if unknown_graph else gap
+    remedy = (
+        "put the REST API's answer about the job beside the logs as rest-JOB.json, or use validate --job-graph FILE"
+    )
+    return f"{gap}; {remedy}" if unknown_graph else gap

@@ -8,7 +8,7 @@ from streamproof.conformance import Event
 from streamproof.conformance.flink import FlinkRun
 from streamproof_specs.flink.clocks import Clocks
 
-CONNECTIONS = frozenset({"hb.unreachable", "hb.timeout", "rm.close", "rm.register"})
+CONNECTIONS = frozenset({"hb.unreachable", "hb.timeout", "rm.close", "rm.register", "tm.fatal"})
 """Lines about TaskManagers and JobManagers that come and go."""
 
 

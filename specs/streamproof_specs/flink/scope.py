@@ -135,7 +135,14 @@ def unscheduled(run: FlinkRun, job: str) -> Unit | None:
         elif event.event == "job.terminal":
             return None
     title = run.jobs[job]
-    return Unit(job, title, (stated(job, tuple(map(Observation, events))),), False, damage=damage(run), notes=(note,))
+    return Unit(
+        job,
+        title,
+        (stated(job, tuple(map(Observation, events))),),
+        False,
+        damage=damage(run),
+        notes=(f"nothing to judge: {note}",),
+    )
 
 
 def _headless(run: FlinkRun, job: str, first: Mapping[str, Event]) -> str | None:

@@ -114,6 +114,10 @@ _TABLE: Final[Mapping[tuple[str, ...], Mapping[str, str | tuple[str, ...]]]] = {
         "tm.closejm": rf"Close JobManager connection for job {_JOB}\.",
         "tm.estjm": rf"Establish JobManager connection for job {_JOB}\.",
         "tm.closerm": rf"Close ResourceManager connection (?P<id>{HEX})\.",
+        "tm.fatal": r"Fatal error occurred in TaskExecutor \S+\.",
+    },
+    ("TaskManagerRunner",): {
+        "tm.fatal": r"Fatal error occurred while executing the TaskManager\. Shutting it down\.\.\.",
     },
     # Region failover.
     ("DefaultExecutionTopology",): {

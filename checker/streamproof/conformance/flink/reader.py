@@ -94,6 +94,8 @@ _SAFETY_NET: Final = "Creating FileSystem stream leak safety net for task "
 _UNPAIRED: Final = 2
 """Minimum number of missing lines, without a meaning of their own, that shows that lines at DEBUG are missing."""
 _FAILURES: Final = ("exec.transition", "tm.transition", "job.transition", "job.terminal")
+_CAUSED: Final = ("ckpt.failed", "ckpt.declined", "tm.fatal")
+"""Families whose lines have a cause, which names no partition."""
 
 
 def read_run(source: str | os.PathLike[str] | RunFiles) -> FlinkRun:
@@ -194,7 +196,9 @@ class _LogReader:
 
     def _refuse(self) -> NoReturn:
         like = "lines such as '2026-11-21 03:17:55,749 INFO  org.apache.flink... - ...'"
-        other = "; --pattern '%d %p %c - %m' states another layout, --model FILE the model or binding of an event log"
+        other = (
+            "; validate --pattern '%d %p %c - %m' states another layout, validate --model FILE a model of event logs"
+        )
         if len(self.source.files) == 1:
             only = str(self.source.files[0])
             why = next(problem.text for problem in self.problems if problem.file == only)
@@ -406,6 +410,8 @@ class _LogReader:
         ):
             head = args.get("cause")
             args.update(read_causes(head if isinstance(head, str) else None, record.detail))
+        elif family in _CAUSED:
+            args.update((k, v) for k, v in read_causes(None, record.detail).items() if k in ("cause", "causes"))
         if self.version is None:
             found = next(filter(None, map(_JAR_VERSION.search, record.detail)), None)
             self.version = found[1] if found else None

@@ -90,12 +90,14 @@ def _cases(run: FlinkRun, job: str) -> Iterable[Unit]:
     silent = is_at_least(run, (1, 16)) is not True
     savepoints = is_at_least(run, (1, 15)) is not True
     tasks: list[Task] = []
+    opened: list[tuple[Event, str]] = []
     for name, own in lines.items():
         process = run.processes[name]
         premature = dict(_premature(process, masters[name]))
         impossible = premature | dict(_of_another_savepoint(own))
         leaders = _leaders(process, masters[name], adaptive=reasons.adaptive)
         late = process.submitted.get(job, inf) > own[0].seq and not premature
+        opened += _opened([e for e in masters[name] if e.event in LINES or e.seq in leaders], leaders, late=late)
         tasks.append(
             followed(
                 job,
@@ -112,7 +114,18 @@ def _cases(run: FlinkRun, job: str) -> Iterable[Unit]:
         tasks += _unrestored(run, job, masters)
     unended = map(_unended, lines.values()) if is_at_least(run, (1, 16)) is None else ()
     unjudged = tuple(why for why in (*unended, *map(_unproven, lines.values())) if why is not None)
-    yield Unit(job, run.jobs[job], tuple(tasks), unjudged=unjudged, damage=damage(run), partial=reasons.gap)
+    if len(opened) == sum(e.event in _OF_CHECKPOINTS or e.event == "ckpt.none" for own in lines.values() for e in own):
+        unjudged += tuple(why for _, why in opened)  # nothing else is there to judge
+        opened = []
+    yield Unit(
+        job,
+        run.jobs[job],
+        tuple(tasks),
+        unjudged=unjudged,
+        damage=damage(run),
+        partial=reasons.gap,
+        opened=tuple(opened),
+    )
 
 
 def _premature(process: Process, events: Sequence[Event]) -> Iterator[tuple[int, str]]:
@@ -176,6 +189,40 @@ def _unrestored(run: FlinkRun, job: str, masters: Mapping[str, Sequence[Event]])
             if stored or not (searched or any(since < at < until for at in unplaced)):
                 text = "the job goes on, but no line says which checkpoint its state is restored from"
                 yield contradicted(job, by_seq[until], text)
+
+
+def _opened(events: Sequence[Event], leaders: frozenset[int], *, late: bool) -> Iterator[tuple[Event, str]]:
+    """The restores of which the log does not show whether they are of the latest checkpoint: it lacks what came before, or
+    another JobMaster may have completed checkpoints meanwhile, and an id that may be that of a later one has no line."""
+    known = not late
+    begun: list[int] = []
+    completed: set[int] = set()
+    seen: set[int] = set()
+    for at, event in enumerate(events):
+        c = event.args.get("checkpoint", 0)
+        if event.seq in leaders:
+            known = False
+            completed.clear()
+        match event.event:
+            case "ckpt.trigger":
+                begun.append(c)
+                seen.add(c)
+            case "ckpt.complete":
+                completed.add(c)
+                seen.add(c)
+            case "ckpt.failed":
+                seen.add(c)
+            case "ckpt.savepoint":
+                known = True
+            case kind if kind in RESTORES and not known and c not in completed:
+                until = next((e for e in events[at + 1 :] if e.event == "ckpt.trigger" or e.seq in leaders), None)
+                following = until.args.get("checkpoint") if until is not None else None
+                following = min(begun, default=None) if following is None else following
+                unseen = next((n for n in range(c + 1, following or 0) if n not in seen), None)
+                if following is None or unseen is not None:
+                    what = f"checkpoint {c} was the latest one" if c else "no checkpoint had completed"
+                    lacks = "the log begins later" if unseen is None else f"no line shows how checkpoint {unseen} ended"
+                    yield event, f"whether {what} when the job was restored: {lacks}"
 
 
 def _unended(events: Sequence[Event]) -> str | None:

@@ -3,7 +3,7 @@ restored state, lost work. It restates lines; whether they are right is the mach
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,11 +40,60 @@ def happenings(run: FlinkRun, facts: ProcessFacts, job: str) -> tuple[Happening,
         for happening in _Reader(finished, checkpointed).read(sorted(about, key=lambda e: e.seq)):
             last = max(last, happening.at or "")
             found.append((last, happening))
+    others = list(_of_taskmanagers(run, facts, own, masters))
+    missed = max((h.at or "" for h in others if h.text.endswith(_MISSES)), default="")
+    for process in masters:
+        gone = _gone(run, own, process, missed)
+        found += [(gone.at or "", gone)] if gone is not None else []
+    found = sorted([*found, *((h.at or "", h) for h in others)], key=lambda pair: pair[0])
+    return tuple(_after_the_end(happening for _, happening in found))
+
+
+_MISSES = " loses its connection to the JobManager"
+_NOT_REPORTED = "by the TaskManager's log; no log of a JobManager shows the end of the attempt"
+
+
+def _of_taskmanagers(
+    run: FlinkRun, facts: ProcessFacts, own: Sequence[Event], masters: Collection[str]
+) -> Iterator[Happening]:
+    """What only the logs of the TaskManagers show: a lost JobManager, tasks that fail without it, TaskManagers that end
+    themselves."""
+    known = {e.args["attempt"] for e in own if e.event == "exec.transition" and e.args["new"] in ENDED}
+    ended: set[str] = set()
     for event in own:
-        if event.event == "tm.closejm" and event.process not in masters and _lost_jobmanager(facts, event):
-            text = f"{run.processes[event.process].tm or event.process} loses its connection to the JobManager"
-            found.append((event.ts or "", _at("lost", event, text)))
-    return tuple(happening for _, happening in sorted(found, key=lambda pair: pair[0]))
+        args, process = event.args, event.process
+        if process in masters:
+            continue
+        tm = run.processes[process].tm or process
+        if event.event == "tm.closejm" and _lost_jobmanager(facts, event):
+            yield _at("lost", event, f"{tm}{_MISSES}")
+        elif event.event == "tm.transition" and args["new"] == "FAILED" and args["attempt"] not in known:
+            cause = f": {_cut(args['cause'])}" if "cause" in args else ""
+            text = f"{args['task']} ({args['subtask'] + 1}/{args['parallelism']})#{args['number']} fails on {tm}{cause}"
+            yield _at("failure", event, text, (_NOT_REPORTED,))
+        fatal = next((e for e in facts.connections.get(process, ()) if e.event == "tm.fatal"), None)
+        if fatal is not None and process not in ended:
+            ended.add(process)
+            cause = f": {_cut(fatal.args['cause'])}" if "cause" in fatal.args else " after a fatal error"
+            yield replace(_at("lost", fatal, f"TaskManager {tm} ends itself{cause}"), process=tm)
+
+
+def _gone(run: FlinkRun, own: Sequence[Event], process: str, missed: str) -> Happening | None:
+    """The end of a JobManager's log while the job has not ended, if a TaskManager loses the connection to it afterwards."""
+    state = next((e.args["new"] for e in reversed(own) if (e.process, e.event) == (process, "job.transition")), None)
+    last = next(e for e in reversed(run.events) if e.process == process)
+    if state is None or state in ENDED or not missed or (last.ts or "") > missed:
+        return None
+    return _at("lost", last, "the JobManager is gone: its log ends", (f"the last known state of the job is {state}",))
+
+
+def _after_the_end(found: Iterable[Happening]) -> Iterator[Happening]:
+    """What is lost after the job has ended is no cause."""
+    over = False
+    for happening in found:
+        yield replace(happening, kind="after") if over and happening.kind == "lost" else happening
+        if happening.kind in ("job", "failure") and happening.text.startswith("the job is "):
+            over = happening.text[len("the job is ") :].partition(":")[0] in ENDED
 
 
 def _lost_jobmanager(facts: ProcessFacts, closed: Event) -> bool:
@@ -76,9 +125,8 @@ class _Reader:
     lost: set[str] = field(default_factory=set)
     triggered: dict[int, str | None] = field(default_factory=dict)
     """The checkpoints, with the times at which they were triggered."""
-    failed: str | None = None
-    """The time of the first failure since the last restart."""
-    begun: str | None = None
+    failed: bool = False
+    """Whether something failed since the last restore."""
     over: bool = False
     lacking: bool = False
 
@@ -99,10 +147,9 @@ class _Reader:
                 case "failover.global":
                     yield from self._failure(event, "the whole job fails", args)
                 case "hb.unreachable" | "hb.timeout" if args["what"] == "TaskManager":
-                    how = (
-                        "no longer reachable" if event.event == "hb.unreachable" else "silent: its heartbeat timed out"
-                    )
-                    yield from self._lost(event, args["id"], f"is {how}")
+                    gone = event.event == "hb.unreachable"
+                    how = "is no longer reachable" if gone else "is silent: its heartbeat timed out"
+                    yield from self._lost(event, args["id"], how)
                 case "jm.disconnect" | "rm.close" if not self.over and _UNUSED not in args["why"]:
                     yield from self._lost(event, args["tm"], f"is disconnected: {_cut(args['why'])}")
                 case "rm.register" if args["tm"] in self.lost:
@@ -134,7 +181,7 @@ class _Reader:
             yield replace(lost, designed=_LATE)
 
     def _failure(self, event: Event, what: str, args: Mapping[str, Any]) -> Iterator[Happening]:
-        self.failed = self.failed or event.ts
+        self.failed = True
         cause, causes = args.get("cause"), args.get("causes", ())
         facts = [f"the innermost cause is {causes[-1]}"] if len(causes) > 1 else []
         if (producer := args.get("producer")) in self.name:
@@ -145,11 +192,10 @@ class _Reader:
 
     def _job(self, event: Event, args: Mapping[str, Any]) -> Iterator[Happening]:
         new = args["new"]
-        self.begun = self.begun or event.ts
         again = " again, with a new execution graph" if self.over and new == "RUNNING" else ""
         self.over = new in ENDED or new == "SUSPENDED" or (self.over and not again)
         failed = new in ("FAILING", "FAILED")
-        self.failed = self.failed or (event.ts if failed else None)
+        self.failed = self.failed or failed
         cause = args.get("cause")
         text = f"the job is {new}{again}" + (f": {_cut(cause)}" if cause else "")
         yield _at("failure" if failed else "job", event, text)
@@ -162,7 +208,7 @@ class _Reader:
         return f"the JobManager restarts {many}" + (f", because {of}#{args['number']} failed" if of else "")
 
     def _lost(self, event: Event, tm: str, how: str) -> Iterator[Happening]:
-        if tm in self.lost or self.over:
+        if tm in self.lost:
             return
         self.lost.add(tm)
         here = [attempt for attempt, place in self.place.items() if place == tm]
@@ -179,27 +225,23 @@ class _Reader:
             case "ckpt.trigger":
                 self.triggered[args["checkpoint"]] = event.ts
             case "ckpt.restore":
-                since = self.triggered.get(args["checkpoint"])
-                seconds = _seconds(since, self.failed)
-                facts = [f"it was triggered {since}"] if since else ["it was triggered before the log begins"]
-                if seconds is not None and seconds >= 0:
-                    facts.append(f"the work of {seconds:.3f} s since then, up to the failure, is done again")
-                self.failed = None
-                yield _at("restored", event, f"{args['kind'].lower()} {args['checkpoint']} is restored", tuple(facts))
-            case "ckpt.none" if self.failed is not None and self.checkpointed:
-                seconds = _seconds(self.begun, self.failed)
-                again = (
-                    f"its work of up to {seconds:.3f} s before the failure is done again" if seconds is not None else ""
-                )
-                self.failed = None
-                text = "no checkpoint had completed: what restarts begins without state"
-                yield _at("restored", event, text, (again,) if again else ())
+                number, self.failed = args["checkpoint"], False
+                since = self.triggered.get(number)
+                fact = f"it was triggered {since}" if since else "it was triggered before the log begins"
+                restored = _at("restored", event, f"{args['kind'].lower()} {number} is restored", (fact,))
+                yield replace(restored, checkpoint=number)
+            case "ckpt.none" if self.failed and self.checkpointed:
+                self.failed = False
+                text = "no checkpoint is found: what restarts begins without state"
+                yield replace(_at("restored", event, text), checkpoint=0)
             case "ckpt.none":
-                self.failed = None
+                self.failed = False
             case "ckpt.savepoint":
                 yield _at("restored", event, f"the job starts from the savepoint {_cut(args['path'])}")
             case kind if kind in _FAILED_CHECKPOINT:
-                yield _at("checkpoint", event, f"checkpoint {args['checkpoint']} {_FAILED_CHECKPOINT[kind]}")
+                cause = f": {_cut(args['cause'])}" if "cause" in args else ""
+                text = f"checkpoint {args['checkpoint']} {_FAILED_CHECKPOINT[kind]}{cause}"
+                yield _at("checkpoint", event, text)
 
     def _at_host(self, tm: str | None) -> str:
         host = self.host.get(tm or "")

@@ -18,6 +18,7 @@ from streamproof.conformance import (
 from streamproof.conformance.flink import JobGraph
 from streamproof_models.failover.regions import pipelined_regions
 from streamproof_models.failover.topology import Topology
+from streamproof_specs.failover.flink.happenings import ENDED
 from streamproof_specs.failover.flink.recorded_machine import RecordedGraph
 
 _OUTCOMES = {"ckpt.complete": "completed", **dict.fromkeys(("ckpt.failed", "ckpt.expired", "ckpt.declined"), "failed")}
@@ -37,6 +38,7 @@ def job_history(
     first: dict[str, Event] = {}
     place: dict[str, str] = {}
     checkpoints: dict[int, DrawnCheckpoint] = {}
+    reported: dict[str, Since] = {}
     for event in events:
         args = event.args
         match event.event:
@@ -45,6 +47,8 @@ def job_history(
             case "exec.transition":
                 first.setdefault(args["attempt"], event)
                 attempts[args["attempt"]].append((args["new"], event.ts))
+            case "tm.transition" if args["new"] in ENDED:
+                reported[args["attempt"]] = (args["new"], event.ts)
             case "exec.deploy":
                 place[args["attempt"]] = args["tm"]
             case "ckpt.trigger":
@@ -52,6 +56,9 @@ def job_history(
             case kind if kind in _OUTCOMES:
                 begun = checkpoints.get(args["checkpoint"], DrawnCheckpoint(args["checkpoint"], None))
                 checkpoints[begun.number] = DrawnCheckpoint(begun.number, begun.begun, event.ts, _OUTCOMES[kind])
+    for attempt, end in reported.items():  # the log of the JobManager ends before it knows
+        if attempt in attempts and attempts[attempt][-1][0] not in ENDED:
+            attempts[attempt].append(end)
     names = {vertex.id: vertex.name or vertex.id for vertex in graph.vertices}
     sizes = {vertex.id: vertex.parallelism or 0 for vertex in graph.vertices}
     for event in first.values():

@@ -48,6 +48,7 @@ EARLY = Designed(
     _PAGE,
 )
 _MISSING = "its partition is missing"
+_OF_REGION = "in the region of the failed task"
 
 
 def _designed(model: RecordedFailover, found: Recovery, why: Sequence[RestartReason]) -> Iterator[Designed]:
@@ -108,23 +109,30 @@ def restart_reasons(model: RecordedFailover, failed: str, tasks: Collection[str]
         partition, producer, region = missing[0]
         found[producer] = RestartReason((), _MISSING, partition, order.index(region))
         order.append(producer)
-    return _listed(model, order, found, frozenset(tasks))
+    return _listed(model, failed, order, found, frozenset(tasks))
 
 
 def _listed(
-    model: RecordedFailover, order: list[str], found: dict[str, RestartReason], tasks: frozenset[str]
+    model: RecordedFailover, failed: str, order: list[str], found: dict[str, RestartReason], tasks: frozenset[str]
 ) -> tuple[RestartReason, ...]:
-    """The reasons in the order found, without regions that lead to no restarted task."""
+    """The reasons in the order found, without regions that lead to no restarted task; those of the region of the failed task
+    follow from the failed task."""
     kept: set[int] = set()
     for number, region in reversed(list(enumerate(order))):
         if number in kept or not tasks.isdisjoint(model.regions[region]):
             kept |= {number} | ({because} if (because := found[region].because) is not None else set())
     place = {number: at for at, number in enumerate(sorted(kept))}
-    return tuple(
+    listed = [
         replace(
             found[order[number]],
             tasks=tuple(t for t in model.regions[order[number]] if t in tasks),
             because=None if (because := found[order[number]].because) is None else place[because],
         )
         for number in sorted(kept)
-    )
+    ]
+    others = tuple(task for task in listed[0].tasks if task != failed) if listed else ()
+    if not others:
+        return tuple(listed)
+    moved = [one if not one.because else replace(one, because=one.because + 1) for one in listed[1:]]
+    alone = replace(listed[0], tasks=tuple(task for task in listed[0].tasks if task == failed))
+    return (alone, RestartReason(others, _OF_REGION, because=0), *moved)

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -75,14 +75,21 @@ def partitions_of(run: FlinkRun, job: str) -> Unit:
     tasks = [stores.task(job, key, lines) for key, lines in stores.lines.items()]
     count = len(tasks)
     tasks += [contradicted(job, event, _UNRELEASED) for event in stores.unreleased]
-    tasks += _gates(job, run, events)
+    gates = list(_gates(job, run, events))
+    tasks += gates
     if reasons.complete:
         tasks += _outputs(job, events)
         if job == next(iter(run.jobs)):
             tasks += _connections(run, job)
     title = f"{run.jobs[job]}, {count} partition{'' if count == 1 else 's'}"
-    notes = ("no TaskManager's log has lines at DEBUG about partitions",) if not count else ()
-    return Unit(job, title, tuple(tasks), False, (), damage(run), stores.sampled, notes)
+    unit = Unit(job, title, tuple(tasks), False, (), damage(run), stores.sampled)
+    if count or gates:
+        return unit
+    others = any(e.event.startswith("part.") for e in run.events)
+    lacks = (
+        "no line is about a partition of the job" if others else "no log of a TaskManager has lines at DEBUG about them"
+    )
+    return replace(unit, unrecorded=f"partitions are not checked: {lacks}")
 
 
 @dataclass
