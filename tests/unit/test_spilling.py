@@ -24,6 +24,8 @@ from streamproof import Model, Range, State, action, reachable, require, step
 from streamproof.base.options import SearchOptions, Tuning
 from streamproof.base.records import replace
 from streamproof.explicit.compiled import spill
+from streamproof.explicit.compiled.deduplicate import Sizes
+from streamproof.explicit.compiled.memory import StateTable
 from streamproof.explicit.compiled.runs import RunPart, SortedRun, key_kind, keys_of, merged
 from streamproof.explicit.compiled.spill import SpillingSearch
 from streamproof.explicit.compiled.spill_file import SpillFile
@@ -116,6 +118,28 @@ def test_limits_on_states_are_exact(tmp_path: Path, spilling: Spilling) -> None:
     spilled = [outcome(FULL, spill=tmp_path, max_states=most) for most in range(1000, 8000, 1402)]
     spilling.after(1 << 20, fill=0, piece=0, merge=0)
     assert spilled == [outcome(FULL, max_states=most) for most in range(1000, 8000, 1402)]
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_the_log_moves_to_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool) -> None:
+    """The table alone stays in memory, or then nothing; the results are the same."""
+    expected = outcome(FULL)
+    forced, shed = Spilling(monkeypatch), StateTable.shed
+    monkeypatch.setattr(Budget, "tuning", Tuning(first_capacity=512))
+    monkeypatch.setattr(Sizes, "within", staticmethod(lambda room, words: Sizes(300, 128, 500)))
+    sizes: list[int] = []
+
+    def counted(table: StateTable) -> bool:
+        sizes.append(table.count)
+        return shed(table)
+
+    monkeypatch.setattr(StateTable, "shed", counted)
+    monkeypatch.setattr(StateTable, "_affordable", lambda table, *_: table.in_files and grows)
+    assert outcome(FULL, spill=tmp_path) == expected
+    assert sizes
+    assert sizes[0] < 1000
+    assert forced.times == (not grows)
+    assert not list(tmp_path.iterdir())
 
 
 def test_endless_behaviours_are_decided_on_disk(tmp_path: Path, spilling: Spilling) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -75,6 +77,37 @@ class Reserve:
         self._anchor = None
         with suppress(BufferError):
             self._map.close()
+
+
+class FileReserve(Reserve):
+    """The same in a file without a name in a folder: its pages can be given back, and are read again when they are used."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.truncate(size)
+            self._map = mmap.mmap(file.fileno(), size)
+            self._file = os.dup(file.fileno())
+        self.size = size
+        self._anchor = ctypes.c_char.from_buffer(self._map)
+        self.address = ctypes.addressof(self._anchor)
+
+    def ensure(self, size: int) -> bool:
+        """Take room on the disk for the first `size` bytes: a page that cannot be written would end the process."""
+        with suppress(OSError):
+            os.posix_fallocate(self._file, 0, size)
+            return size <= self.size
+        return False
+
+    def drop(self) -> None:
+        """Give the pages back."""
+        self._map.madvise(mmap.MADV_DONTNEED)
+
+    def close(self) -> None:
+        """Free the memory and the room on the disk."""
+        super().close()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 def give_back() -> None:
@@ -337,6 +370,8 @@ class StateTable:
         needed, capacity = self.count + more, self.value("CAPACITY")
         if needed <= self.value("ROOM"):
             return True
+        if self.in_files:
+            self.shed()
         wanted = capacity
         while needed > wanted * LOAD:
             wanted = wanted * 2 if wanted < DOUBLING else wanted // 2 * 3
@@ -345,14 +380,64 @@ class StateTable:
             *((int(capacity * factor), load) for factor, load in self._budget.tuning.frugal),
         ):
             if needed <= int(size * load) and self._affordable(size, load, capacity):
+                if not self._room_in((self._log, self._parents), int(size * load)):
+                    return False
                 if size > capacity:
                     fixed.function("grow", 4)(self.control.address, capacity, size, SLACK)
                 self.set(ROOM=int(size * load))
                 return True
-        return False
+        return not self.in_files and self.shed() and self.make_room(more, fixed)
+
+    @property
+    def in_files(self) -> bool:
+        """Whether the log and the predecessors are in files."""
+        return isinstance(self._log, FileReserve)
+
+    @property
+    def held(self) -> int:
+        """Memory of the states, in bytes."""
+        return 8 * self.slots + (0 if self.in_files else (8 * self._words + 4) * self.count)
+
+    def shed(self) -> bool:
+        """Move the log and the predecessors to files in the folder of the options, or give back their pages: no lookup of a
+        state of one word reads them. Returns False if that is not possible."""
+        folder = self._budget.options.spill
+        if folder is None or self._words > 1 or self._lent:
+            return False
+        if not self.in_files:
+            try:
+                files = (self._log, self._parents)
+                moved = tuple(FileReserve(Path(folder), reserve.size) for reserve in files)
+            except OSError:
+                return False
+            if not self._room_in(moved, self.value("ROOM")):
+                for reserve in moved:
+                    reserve.close()
+                return False
+            for kind, (reserve, old) in enumerate(zip(moved, files, strict=True)):
+                used = self.count * self.stored_size(kind)
+                for first in range(0, used, PIECE):
+                    last = min(first + PIECE, used)
+                    with reserve.bytes(first, last) as to, old.bytes(first, last) as source:
+                        to[:] = source
+                    reserve.drop()
+                old.close()
+            self._log, self._parents = moved
+            self.set(LOG=self._log.address, PARENTS=self._parents.address)
+        for kept in (self._log, self._parents):
+            assert isinstance(kept, FileReserve)
+            kept.drop()
+        return True
+
+    def _room_in(self, files: Sequence[Reserve], states: int) -> bool:
+        """Whether files, if these are some, have room on the disk for so many states."""
+        sizes = [self.stored_size(kind) * states for kind in range(len(files))]
+        return all(not isinstance(f, FileReserve) or f.ensure(size) for f, size in zip(files, sizes, strict=True))
 
     def _affordable(self, wanted: int, load: float, capacity: int) -> bool:
-        extra = 8 * (wanted - capacity) + int(wanted * load - self.count) * (8 * self._words + 4)
+        stored = 0 if self.in_files else 8 * self._words + 4
+        extra = 8 * (wanted - capacity) + int(wanted * load - self.count) * stored
+        extra += AHEAD_MOST if self.in_files else 0  # for pages of the files in use
         fits = 8 * (wanted + SLACK) <= self._entries.size and 8 * self._words * wanted * self._shares <= self._log.size
         return fits and self._budget.allows(extra * self._shares)
 

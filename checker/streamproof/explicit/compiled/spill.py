@@ -223,8 +223,11 @@ class SpillingSearch(CompiledSearch):
 
     def _after(self, begun: float, known: int) -> None:
         super()._after(begun, known)
-        if self._disk is not None and self.stopped is Stop.MEMORY:
-            give_back()
+        if self.stopped is Stop.MEMORY:
+            if self._disk is None:
+                self.worker.table.shed()
+            else:
+                give_back()
             self.stopped = self.budget.spent()
 
     def _pulse(self) -> None:
@@ -237,14 +240,17 @@ class SpillingSearch(CompiledSearch):
         """Move the first `count` states to disk, and free their memory; returns False if that would not help."""
         table, words = self.worker.table, self.layout.words
         most = self.budget.max_bytes or 1 << 62
-        held = 8 * table.slots + (8 * words + 4) * table.count
-        if resident_bytes() - held + CODE_BYTES + LEAST_ROOM > most:
+        if table.in_files:
+            table.shed()
+        if resident_bytes() - table.held + CODE_BYTES + LEAST_ROOM > most:
             return False
         disk = Disk(self.folder, words, self.budget.tuning.key_stride)
         for first in range(0, count, 1 << 16):
             last = min(count, first + (1 << 16))
             states = np.frombuffer(table.stored(0, first, last), dtype=np.uint64).reshape(-1, words)
             disk.append(states, np.frombuffer(table.stored(1, first, last), dtype=np.uint32))
+            if table.in_files:
+                table.shed()
         if count:
             del states
         # From here on the table is not used, even after an interrupt.
