@@ -8,7 +8,7 @@ from random_systems import temporal_system
 from streamproof.base.records import replace
 from streamproof.system import Expr, Fairness, Instance, System
 from streamproof.system import build as b
-from streamproof.system.model import Conjunct
+from streamproof.system.model import Conjunct, ListedFairness
 
 
 def partly_fair(seed: int, *, bags: bool = False) -> System | None:
@@ -42,3 +42,23 @@ def partly_fair(seed: int, *, bags: bool = False) -> System | None:
 
 def _with(instance: Instance, condition: Expr, fair: bool) -> Instance:
     return replace(instance, guard=(*instance.guard, Conjunct(condition, "part", None)), fair=fair)
+
+
+def severally_fair(seed: int) -> System:
+    """A random system some of whose actions have several fairness constraints, each on some of the steps; some systems have
+    progress."""
+    random = Random(seed)
+    system = partly_fair(seed) or temporal_system(Random(seed))
+    actions = []
+    for action in system.actions:
+        count = random.choice((0, 2, 2, 3))
+        if not count:
+            actions.append(action)
+            continue
+        several = tuple(ListedFairness(random.choice([*Fairness]), f" where {at}") for at in range(count))
+        instances = tuple(
+            replace(i, fair=False, listed=tuple(at for at in range(count) if random.random() < 0.7))
+            for i in action.instances
+        )
+        actions.append(replace(action, fairness=Fairness.NONE, several=several, instances=instances))
+    return replace(system, actions=tuple(actions), progress=random.choice([*Fairness]))

@@ -422,8 +422,8 @@ def test_several_branches_are_one_constraint() -> None:
 
 def test_fairness_in_another_form_is_refused() -> None:
     """In words of the language."""
-    with pytest.raises(ModelError, match="2 fairness constraints are given, and an action has one\n  write WEAK"):
-        action(fairness=(WEAK.branch("up"), STRONG.branch("down")))  # type: ignore[call-overload]
+    with pytest.raises(ModelError, match="'strong' is not a fairness constraint\n  it is WEAK, STRONG"):
+        action(fairness=(WEAK.branch("up"), "strong"))  # type: ignore[call-overload]
     with pytest.raises(ModelError, match=r"branch\(\.\.\.\) takes labels of branches, got none\n"):
         action(fairness=WEAK.branch())
     with pytest.raises(ModelError, match="got 1\n"):

@@ -267,14 +267,14 @@ class _Comparison:
             if run.error is not None:
                 same = any(isinstance(after, EvaluationError) for _, after in found)
             else:
-                same = any(after == run.after and self._is_fair(one) is run.fair for one, after in found)
+                same = any(after == run.after and self._is_fair(one) == run.fair for one, after in found)
             if not same and len(found) < RUNS and not found[0][0].of:
                 loc = self._system.action(instances[0].action).loc
                 label = f"{self._group_text((instances[0].action, instances[0].args))} with {', '.join(map(str, run.picks))}"
                 raise self._differs(label, loc, state, (Counter(), None), (Counter([(run.after, run.fair)]), run.error))
 
-    def _is_fair(self, instance: Instance) -> bool:
-        return instance.fair or bool(instance.of)
+    def _is_fair(self, instance: Instance) -> tuple[bool, tuple[int, ...]]:
+        return instance.fair or bool(instance.of), instance.listed
 
     # --- conditions
 
@@ -347,8 +347,7 @@ class _Comparison:
                 return f"an error ({getattr(outcome, 'message', outcome)})"
             case Counter() as steps, error:
                 shown = [
-                    f"a step{'' if fair else ' without fairness'} to {self._state_text(after)}"
-                    for after, fair in steps.elements()
+                    f"a step{_fairness_text(*fair)} to {self._state_text(after)}" for after, fair in steps.elements()
                 ]
                 return " and ".join([*shown[:3], *([self._worded(error)] if error else [])]) or "no step"
         return str(outcome)
@@ -358,6 +357,12 @@ class _Comparison:
 
     def _group_text(self, group: Group) -> str:
         return f"{group[0]}({', '.join(f'{n}={v}' for n, v in group[1])})"
+
+
+def _fairness_text(fair: bool, listed: tuple[int, ...]) -> str:
+    if listed:
+        return f" with fairness constraint {' and '.join(str(at + 1) for at in listed)}"
+    return "" if fair else " without fairness"
 
 
 def _key(action: str, args: tuple[tuple[str, Any], ...]) -> Any:

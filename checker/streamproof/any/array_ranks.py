@@ -364,7 +364,7 @@ class _Observed:
                 fixed = {n: v for n, v in o.args if not isinstance(v, e.Var)}
                 fixed |= {n: chosen[at[v].name] for n, v in o.args if v in at}
                 same = {n: v for n, v in concrete.args if n in fixed} == fixed
-                if (o.action, o.branch) == (concrete.action, concrete.branch) and same:
+                if (o.action, o.branch, o.part) == (concrete.action, concrete.branch, concrete.part) and same:
                     found.append((number, frozenset(concrete.numbers)))
         return found
 

@@ -45,7 +45,7 @@ def examined(system: System, found: LevelSearch, graph: StateGraph) -> Verifier:
     seen.initial = graph.initial
     owner = np.zeros(len(system.instances), dtype=object)
     for at, one in enumerate(fairness_constraints(system)):
-        owner[list(one.numbers)] = 1 << at
+        owner[list(one.numbers)] |= 1 << at
     offsets, targets, takes = graph.offsets.tolist(), graph.targets.tolist(), owner[graph.instances].tolist()
     for at, (first, last) in enumerate(pairwise(offsets)):
         followers: dict[int, int] = {}

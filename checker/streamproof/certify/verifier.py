@@ -214,8 +214,11 @@ class Verifier:
             *self.interpreter.initial_states()
         }:
             reject("it lists a state twice, or its first level is not the initial states")
-        constraints = enumerate(fairness_constraints(self.system))
-        fair = {id(self.system.instances[n]): 1 << k for k, constraint in constraints for n in constraint.numbers}
+        fair: dict[int, int] = {}
+        for k, constraint in enumerate(fairness_constraints(self.system)):
+            for number in constraint.numbers:
+                own = id(self.system.instances[number])
+                fair[own] = fair.get(own, 0) | 1 << k
         generated, first = ends[0], 0
         for last, deeper in pairwise([*ends, ends[-1]]):
             self.report(f"{first:,} of {len(self.states):,} states")

@@ -214,6 +214,9 @@ def _meaning(system: System, name: str) -> object:
 def _fairness(system: System) -> Iterator[str]:
     """Each fairness constraint as text: its strength, its label, and its steps where they are not all of the action."""
     for one in fairness_constraints(system):
+        if one.action not in {a.name for a in system.actions}:
+            yield f"{one.fairness.value} fairness of {one.label}"
+            continue
         labels = {system.instances[number].label for number in one.numbers}
         every = {i.label for i in system.action(one.action).instances if i.args == one.args}
         steps = "" if labels == every else f" (its steps {', '.join(sorted(labels))})"

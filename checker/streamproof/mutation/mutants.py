@@ -75,9 +75,14 @@ def mutants(system: System) -> Iterator[Mutant]:
             if changed is not None:
                 yield Mutant(kind, what, loc, changed, action.name)
         if action.fairness is not Fairness.NONE:
-            actions = tuple(replace(a, fairness=Fairness.NONE) if a is action else a for a in system.actions)
-            unfair = _with_free(replace(system, actions=actions), partial(_unfair, name=action.name))
+            unfair = _unfair(system, action.name)
             yield Mutant("fairness", f"no {action.fairness.value} fairness", action.loc, unfair, action.name)
+        for at, one in enumerate(action.several):
+            what = f"no {one.fairness.value} fairness{one.part}"
+            yield Mutant("fairness", what, action.loc, _unfair(system, action.name, at), action.name)
+    if system.progress is not Fairness.NONE:
+        what = f"no {system.progress.value} fairness of the next-state relation"
+        yield Mutant("fairness", what, None, _idling(system))
     for variable in system.variables:
         other = _other_initial(variable)
         if other is not None:
@@ -253,9 +258,22 @@ class _Leaving:
                 yield b.not_(b.in_domain(term, sort))
 
 
-def _unfair(system: System, name: str) -> System:
-    actions = (replace(a, fairness=Fairness.NONE) if a.name == name else a for a in system.actions)
-    return replace(system, actions=tuple(actions))
+def _unfair(system: System, name: str, listed: int | None = None) -> System:
+    """The system without the fairness constraint of an action, or without one of several."""
+
+    def without(action: Action) -> Action:
+        if listed is None:
+            return replace(action, fairness=Fairness.NONE)
+        several = [replace(o, fairness=Fairness.NONE) if at == listed else o for at, o in enumerate(action.several)]
+        return replace(action, several=tuple(several))
+
+    actions = tuple(without(a) if a.name == name else a for a in system.actions)
+    return _with_free(replace(system, actions=actions), partial(_unfair, name=name, listed=listed))
+
+
+def _idling(system: System) -> System:
+    """The system without fairness of its next-state relation."""
+    return _with_free(replace(system, progress=Fairness.NONE), _idling)
 
 
 def _beginning(system: System, name: str, value: Value) -> System:

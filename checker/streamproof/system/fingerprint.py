@@ -9,7 +9,7 @@ from typing import Any
 
 from streamproof.system import expr as e
 from streamproof.system.formula import atoms, recurring, written
-from streamproof.system.model import Check, Property, System
+from streamproof.system.model import Check, Fairness, Property, System
 
 
 def fingerprint(system: System, *more: str) -> str:
@@ -33,10 +33,14 @@ def _lines(system: System, numbers: dict[e.Expr, int]) -> Iterator[str]:
     yield from _terms(numbers, "initially", system.initially)
     if system.terminal is not None:
         yield from _terms(numbers, "terminal", system.terminal)
+    if system.progress is not Fairness.NONE:
+        yield f"progress {system.progress.value}"
     for action in system.actions:
         yield f"action {action.name} {action.fairness.value}"
+        yield from (f"fairness {one.fairness.value}{one.part}" for one in action.several)
         for instance in action.instances:
             yield f"instance {instance.label}{'' if instance.fair else ' without fairness'}"
+            yield from (f"fairness {number}" for number in instance.listed)
             yield from _terms(numbers, "guard", *(c.expr for c in instance.guard))
             yield from _checks(numbers, (*instance.guard_checks, *instance.effect_checks))
             for name, term in instance.updates:

@@ -163,6 +163,8 @@ class Instance:
     """Whether the fairness constraint of the action applies; an action that is fair in part has instances of both kinds."""
     labelled: tuple[str, ...] = ()
     """The names of the picks that are labels of branches; such a pick is None where its choice is not reached."""
+    listed: tuple[int, ...] = ()
+    """The positions in `Action.several` of the fairness constraints that apply."""
     sorts: tuple[Sort | None, ...] = field(default=(), compare=False, repr=False)
     """The sorts of the values of `args` and `picks`, in this order, where their text needs one, such as a union."""
 
@@ -197,6 +199,15 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedFairness:
+    """One of several fairness constraints on an action, on those of its instances that have its position in `listed`."""
+
+    fairness: Fairness
+    part: str = ""
+    """The steps that it concerns, as in its label: ``: delivered``, `` where late``; empty: every step."""
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """A named rule of the protocol and its ground instances."""
 
@@ -213,6 +224,19 @@ class Action:
     fair_branch: str | None = None
     """The branch whose steps the fairness constraint concerns, or several joined by "or"; None: those of the instances that
     are `fair`."""
+    several: tuple[ListedFairness, ...] = ()
+    """Its fairness constraints where it has more than one; `fairness` is none then."""
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether the action has a fairness constraint."""
+        return any(f is not Fairness.NONE for f in (self.fairness, *(one.fairness for one in self.several)))
+
+    @property
+    def fairness_text(self) -> str:
+        """Its fairness constraints in words: ``weak``, ``weak and strong``, ``none``."""
+        given = [f.value for f in (self.fairness, *(one.fairness for one in self.several)) if f is not Fairness.NONE]
+        return " and ".join(given) or Fairness.NONE.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +312,8 @@ class System:
     """The state constraint that is part of guards, terminal states and formulas, for counts and exports."""
     derived: tuple[Derived, ...] = field(default=(), compare=False, repr=False)
     """Values that traces show."""
+    progress: Fairness = Fairness.NONE
+    """The fairness constraint on the next-state relation: some step, of whatever action, is taken."""
 
     @property
     def heading(self) -> str:
@@ -299,7 +325,7 @@ class System:
         """Variables, actions and properties, for a notebook."""
         rows: list[tuple[str, str, object]] = [("variable", v.name, v.sort) for v in self.variables]
         rows += [
-            ("action", a.name, f"{len(a.instances):,} instances, fairness {a.fairness.value}") for a in self.actions
+            ("action", a.name, f"{len(a.instances):,} instances, fairness {a.fairness_text}") for a in self.actions
         ]
         rows += [("property", p.name, p.kind.value) for p in self.properties]
         return html_table((self.heading, "", ""), rows)
@@ -380,7 +406,8 @@ def fresh(name: str, taken: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FairnessConstraint:
-    """The fairness constraint on one action for one combination of its parameters; any picks satisfy it."""
+    """A fairness constraint on one action for one combination of its parameters; any picks satisfy it. That on the next-state
+    relation has no action."""
 
     action: str
     args: tuple[tuple[str, Any], ...]
@@ -391,35 +418,59 @@ class FairnessConstraint:
     """The branch whose steps it concerns."""
     texts: tuple[str, ...] = ()
     """The values of `args` as text, as in the label of a step."""
+    part: str = ""
+    """The end of the label of one of several constraints on the action."""
 
     @property
     def label(self) -> str:
         """The label in traces: ``send(c=1)``, or ``send(c=1): delivered`` for a branch."""
-        branch = "" if self.branch is None else f": {self.branch}"
+        if not self.action:
+            return PROGRESS
+        branch = self.part if self.branch is None else f": {self.branch}"
         return (
             f"{self.action}({', '.join(f'{n}={v}' for (n, _), v in zip(self.args, self.texts, strict=True))}){branch}"
         )
 
 
+PROGRESS = "some step"
+"""The label of the fairness constraint on the next-state relation."""
+
+
 def fairness_constraints(system: System) -> tuple[FairnessConstraint, ...]:
-    """Every fairness constraint of the system, in the order of the instances."""
+    """Every fairness constraint of the system, in the order of the actions; that on the next-state relation is the last."""
     found: list[FairnessConstraint] = []
-    number = 0
+    begin = 0
     for action in system.actions:
-        groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
-        texts: dict[tuple[tuple[str, Any], ...], tuple[str, ...]] = {}
-        for instance in action.instances:
-            if instance.fair:
-                groups.setdefault(instance.args, []).append(number)
-                texts.setdefault(instance.args, instance.texts[0])
-            number += 1
         if action.fairness is not Fairness.NONE:
-            branch = action.fair_branch
-            found += [
-                FairnessConstraint(action.name, args, action.fairness, tuple(numbers), branch, texts[args])
-                for args, numbers in groups.items()
-            ]
+            found += _constraints(action, begin, None)
+        for at, one in enumerate(action.several):
+            if one.fairness is not Fairness.NONE:
+                found += _constraints(action, begin, at)
+        begin += len(action.instances)
+    if system.progress is not Fairness.NONE and begin:
+        found.append(FairnessConstraint("", (), system.progress, tuple(range(begin))))
     return tuple(found)
+
+
+def _constraints(action: Action, begin: int, listed: int | None) -> Iterator[FairnessConstraint]:
+    """The constraint of an action, or one of several, for each combination of its parameters; its instances are numbered from
+    `begin` on."""
+    groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+    texts: dict[tuple[tuple[str, Any], ...], tuple[str, ...]] = {}
+    for number, instance in enumerate(action.instances, begin):
+        if instance.fair if listed is None else listed in instance.listed:
+            groups.setdefault(instance.args, []).append(number)
+            texts.setdefault(instance.args, instance.texts[0])
+    fairness = action.fairness if listed is None else action.several[listed].fairness
+    part = "" if listed is None else action.several[listed].part
+    for args, numbers in groups.items():
+        yield FairnessConstraint(action.name, args, fairness, tuple(numbers), action.fair_branch, texts[args], part)
+
+
+def without_fairness(system: System) -> System:
+    """The system without fairness constraints."""
+    actions = tuple(replace(a, fairness=Fairness.NONE, several=()) for a in system.actions)
+    return replace(system, actions=actions, progress=Fairness.NONE)
 
 
 def parameter_json(value: Any) -> Any:

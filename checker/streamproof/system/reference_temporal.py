@@ -185,16 +185,17 @@ class _LassoSearch:
     def _facts(self, states: Sequence[State]) -> _Facts:
         enabled: dict[State, frozenset[int]] = {}
         takes: dict[tuple[State, State], set[int]] = {}
-        owner = {number: at for at, one in enumerate(self.fairness) for number in one.numbers}
+        owners: dict[int, set[int]] = {}
+        for at, one in enumerate(self.fairness):
+            for number in one.numbers:
+                owners.setdefault(number, set()).add(at)
         for state in states:
             here: set[int] = set()
             for number, instance in enumerate(self.system.instances):
                 after = self.interpreter.take(instance, state)
                 if after is not None and after != state:
-                    taken = takes.setdefault((state, after), set())
-                    if number in owner:
-                        taken.add(owner[number])
-                        here.add(owner[number])
+                    takes.setdefault((state, after), set()).update(owners.get(number, ()))
+                    here |= owners.get(number, set())
             enabled[state] = frozenset(here)
         return _Facts(enabled, {step: frozenset(some) for step, some in takes.items()})
 

@@ -97,8 +97,16 @@ def joined(system: System, joints: Sequence[Joint], blocked: Collection[Instance
     """
     alone = {i.key for i in blocked}
     fairness = {a.name: a.fairness for a in system.actions}
+    several = {a.name for a in system.actions if a.several}
     made: list[Action] = []
     for joint in joints:
+        for name in {step.instance.action for steps in joint.participants for step in steps} & several:
+            if joint.fairness is None:
+                raise ModelError(
+                    f"{name} has several fairness constraints, and takes part in the joint action {joint.name}",
+                    loc=joint.loc,
+                    remedy="give the joint action one of its own: together(..., fairness=WEAK)",
+                )
         instances = tuple(_instances(joint, {a.name: a.loc for a in system.actions}))
         alone |= {step.instance.key for steps in joint.participants for step in steps}
         constraints = {fairness[step.instance.action] for steps in joint.participants for step in steps}

@@ -31,6 +31,7 @@ from streamproof.system.model import (
     Variable,
     fairness_constraints,
     fresh,
+    without_fairness,
 )
 from streamproof.system.sorts import BOOL, RangeSort
 from streamproof.system.verdict import Trace
@@ -104,8 +105,7 @@ def scheduled(system: System, formula: Formula, name: str = "formula", *, apart:
     shorter by a factor of the number of instances.
     """
     fairness = fairness_constraints(system)
-    idle = replace(system, actions=tuple(replace(a, fairness=Fairness.NONE) for a in system.actions))
-    counted = by_states(idle, formula, name)
+    counted = by_states(without_fairness(system), formula, name)
     staying = Instance(fresh(STAY, [a.name for a in system.actions]), (), (), (), ())
     actions = (*counted.system.actions, Action(staying.action, (), Fairness.NONE, (staying,)))
     result = Scheduled(system, replace(counted.system, actions=actions), counted.formula, None)

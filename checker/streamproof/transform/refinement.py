@@ -90,7 +90,7 @@ class Refinement:
             ),
         ]
         constraints = fairness_constraints(self.abstract)
-        if any(a.fairness is not Fairness.NONE for a in self.abstract.actions):
+        if self.abstract.progress is not Fairness.NONE or any(a.is_fair for a in self.abstract.actions):
             found.append(
                 Property(
                     self.name + FAIRNESS,

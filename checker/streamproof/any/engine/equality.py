@@ -20,7 +20,7 @@ LIMIT = 20_000_000
 STARTS = 64
 """Maximum number of initial values of a variable for which initial conditions are compared."""
 
-Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...], bool]
+Key = tuple[str, tuple[tuple[str, object], ...], tuple[tuple[str, object], ...], tuple[bool, tuple[int, ...]]]
 Pair = tuple[Instance | None, Instance | None]
 """The instances of one key in two systems; None where there is none."""
 Parts = tuple[Expr, Expr, Expr, dict[str, Expr]]
@@ -66,8 +66,8 @@ def _begins(system: System) -> Expr:
 
 
 def _key(instance: Instance) -> Key:
-    """An action that is fair in part has two instances that differ in `fair` only."""
-    return instance.action, instance.args, instance.picks, instance.fair
+    """An action that is fair in part has two instances that differ in the constraints only."""
+    return instance.action, instance.args, instance.picks, (instance.fair, instance.listed)
 
 
 class _Question:
@@ -129,7 +129,11 @@ class _Question:
             return z3.Or(go != go2, z3.And(go, z3.Not(self._alike(*pair))))
         at = 0 if pair[0] is not None else 1
         mine, others = pair[at], (other[1 - at] for other in pairs)
-        same = [z3.And(v(self.parts(i)[1]), self._alike(mine, i)) for i in others if i and mine and i.fair == mine.fair]
+        same = [
+            z3.And(v(self.parts(i)[1]), self._alike(mine, i))
+            for i in others
+            if i and mine and (i.fair, i.listed) == (mine.fair, mine.listed)
+        ]
         return z3.And(v(self.parts(mine)[1]), z3.Not(self._universe.any_of(same)))
 
     def _alike(self, one: Instance | None, other: Instance | None) -> Term:

@@ -25,7 +25,7 @@ from streamproof.system import build as b
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.leaves import encode
-from streamproof.system.model import Fairness, Instance, Kind, Property, System, fires
+from streamproof.system.model import PROGRESS, Fairness, Instance, Kind, Property, System, fires
 from streamproof.system.sorts import Value
 from streamproof.transform.assume import Assuming, Substitution, simplify
 from streamproof.transform.flatten import Rewriter
@@ -180,7 +180,8 @@ class _PromelaExport:
         yield " * Written out: a step for each choice of an action's parameters, because select and for would add states,"
         yield " * and a variable for each element of an array, a set, a queue or a record."
         left_out = [p.name for p in self.original.properties if p.name not in self.queries]
-        fair = [a.name for a in self.original.actions if a.fairness is not Fairness.NONE]
+        fair = [a.name for a in self.original.actions if a.is_fair]
+        fair += [] if self.original.progress is Fairness.NONE else [PROGRESS]
         if left_out or fair:
             yield " *"
             yield " * Left out here:"

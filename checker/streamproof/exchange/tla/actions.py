@@ -25,10 +25,11 @@ from streamproof.exchange.tla.terms import TlaWriter, WrittenPassage
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.model import Action, Instance, System
+from streamproof.system.model import Action, Fairness, Instance, System
 from streamproof.system.sorts import Sort
 from streamproof.transform.assume import Assuming
 
+WORDS = {Fairness.WEAK: "WF_vars", Fairness.STRONG: "SF_vars"}
 LINES = 6
 """Maximum number of lines of a guard that is written in the action itself, and again where the guard is needed."""
 _SPLIT = re.compile(r"\\/|=>|\\E|\b(?:IF|LET|CASE)\b")
@@ -75,10 +76,11 @@ class Group:
         sets = [f"{self.family.names[at]} \\in {values_of(self.family.column(at))}" for at in range(first, end)]
         return f"{quantifier} {', '.join(sets)} : " if sets else ""
 
-    def some_pick(self) -> Text | None:
-        """The step for some picks, the parameters being free; None if that cannot be written for all parameters."""
+    def some_pick(self, applies: Callable[[Instance], bool]) -> Text | None:
+        """The step for some picks, the parameters being free; None if that cannot be written for all parameters, or a
+        fairness constraint `applies` to some of the instances only."""
         count = len(self.family.names)
-        if not all(i.fair for i in self.instances) or (self.arguments < count and not is_product(self.family.rows)):
+        if not all(map(applies, self.instances)) or (self.arguments < count and not is_product(self.family.rows)):
             return None
         return beside(self._bounds("\\E", self.arguments, count), f"{self.name}{self.head}")
 
@@ -287,8 +289,15 @@ class Actions:
 
     # --- formulas over all instances
 
-    def fairness(self, action: Action, word: str) -> Iterator[Text]:
-        """Fairness for each choice of an action's parameters, whatever its picks."""
+    def fairness(self, action: Action) -> Iterator[Text]:
+        """The fairness constraints of an action for each choice of its parameters, whatever its picks."""
+        if action.fairness is not Fairness.NONE:
+            yield from self._fairness(action, WORDS[action.fairness], lambda i: i.fair)
+        for at, one in enumerate(action.several):
+            if one.fairness is not Fairness.NONE:
+                yield from self._fairness(action, WORDS[one.fairness], lambda i, at=at: at in i.listed)  # type: ignore[misc]
+
+    def _fairness(self, action: Action, word: str, applies: Callable[[Instance], bool]) -> Iterator[Text]:
         groups = self.of(action)
         keys = {g.name: frozenset(typed(i.args) for i in g.instances) for g in groups}
         alike: dict[frozenset[Any], list[Group]] = {}
@@ -296,7 +305,7 @@ class Actions:
             alike.setdefault(keys[group.name], []).append(group)
         apart: dict[Any, list[str]] = {}
         for arguments, several in alike.items():
-            steps = [text for g in several if (text := g.some_pick()) is not None]
+            steps = [text for g in several if (text := g.some_pick(applies)) is not None]
             names = {(g.family.names[: g.arguments], g.family.rows if g.arguments else ()) for g in several}
             others = [key for g in groups if g not in several for key in keys[g.name]]
             if len(steps) == len(several) and len(names) == 1 and arguments.isdisjoint(others):
@@ -304,7 +313,7 @@ class Actions:
                 continue
             for group in several:
                 for at, instance in enumerate(group.instances):
-                    if instance.fair:
+                    if applies(instance):
                         apart.setdefault(typed(instance.args), []).append(group.ground(at))
         for operators in apart.values():
             yield beside(f"{word}(", listed("\\/", [atom(o) for o in operators]), ")")

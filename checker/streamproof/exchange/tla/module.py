@@ -19,7 +19,7 @@ from typing import assert_never
 from streamproof.base.errors import ModelError, TooLarge
 from streamproof.base.files import GENERATOR
 from streamproof.base.records import dataclass, replace
-from streamproof.exchange.tla.actions import Actions
+from streamproof.exchange.tla.actions import WORDS, Actions
 from streamproof.exchange.tla.behaviours import (
     Guesses,
     comment,
@@ -180,8 +180,9 @@ class _TlaExport:
         self.actions = Actions(self.system, self.plain, self.writer)
         same = {b.next_(v.name, v.sort): b.var(v.name, v.sort) for v in self.system.variables}
         self.next_is_now = Substitution({**same, **self.images.next_is_now})
-        fair = (a for a in self.system.actions if a.fairness is not Fairness.NONE and any(i.fair for i in a.instances))
-        self.fair = [a for a in fair if self.actions.of(a)]
+        self.fair = [text for a in self.system.actions if self.actions.of(a) for text in self.actions.fairness(a)]
+        if self.system.progress is not Fairness.NONE and self.actions.groups:
+            self.fair.append(atom(f"{WORDS[self.system.progress]}(Next)"))
         self.main: list[TlcClaim] = [TlcClaim(TYPES, None, Means.MISTAKE)]
         self.runs: list[TlcRun] = []
         self.left_out: list[str] = []
@@ -304,9 +305,7 @@ class _TlaExport:
         yield from _definition("Next", self.actions.next_step())
         yield from _definition("UnfairSpec", atom("Init /\\ [][Next]_vars"))
         if self.fair:
-            words = {a.name: "WF_vars" if a.fairness is Fairness.WEAK else "SF_vars" for a in self.fair}
-            texts = [text for a in self.fair for text in self.actions.fairness(a, words[a.name])]
-            yield from _definition("Fairness", bulleted("/\\", texts), "Fairness constraints of the actions.")
+            yield from _definition("Fairness", bulleted("/\\", self.fair), "Fairness constraints of the actions.")
         yield from _definition("Spec", atom("UnfairSpec /\\ Fairness" if self.fair else "UnfairSpec"))
         mistakes = self.actions.mistakes()
         if mistakes:

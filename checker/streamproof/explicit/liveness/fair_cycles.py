@@ -135,16 +135,16 @@ def _judge(
 
 def _taken(fair: FairGraph, product: Product, of: Numbers, larger: Mask) -> list[tuple[int, Mask]]:
     """For each constraint, the SCCs with an inner edge that takes it."""
-    count = len(fair.constraints)
+    count = len(fair.sets)
     if not count:
         return []
     names = np.cumsum(larger, dtype=np.int32) - np.int32(1)
     size = int(names[-1]) + 1
-    found: list[tuple[int, Mask]] = []
+    found = [np.zeros(len(larger), dtype=np.bool_) for _ in fair.constraints]
     rows, piece = max(1, fair.graph.tuning.table_cells // size), fair.graph.tuning.node_slice
     for first in range(0, count, rows):
         table = np.zeros((min(rows, count - first), size), dtype=np.bool_)
-        # Invariant: the table has True for each constraint and component with an inner edge among the nodes before.
+        # Invariant: the table has True for each set of constraints and component with an inner edge among the nodes before.
         for node in range(0, product.nodes, piece):
             offsets = product.offsets[node : node + piece + 1]
             edges = slice(offsets[0], offsets[-1])
@@ -155,10 +155,9 @@ def _taken(fair: FairGraph, product: Product, of: Numbers, larger: Mask) -> list
             if table.all():
                 break
         for at, row in enumerate(table):
-            whole = np.zeros(len(larger), dtype=np.bool_)
-            whole[larger] = row
-            found.append((first + at, whole))
-    return found
+            for constraint in fair.sets[first + at]:
+                found[constraint][larger] |= row
+    return list(enumerate(found))
 
 
 def find_lasso(
@@ -256,7 +255,8 @@ class _Obligations:
             first, last = fair.offsets[here], fair.offsets[here + 1]
             parallel: dict[int, int] = {}
             for target, taken in zip(fair.targets[first:last], fair.taken[first:last], strict=True):
-                parallel[int(target)] = parallel.get(int(target), 0) | taking.get(int(taken), 0)
+                for constraint in fair.sets[taken] if taken >= 0 else ():
+                    parallel[int(target)] = parallel.get(int(target), 0) | taking.get(constraint, 0)
             following = dict.fromkeys(map(int, inner.targets[inner.offsets[node] : inner.offsets[node + 1]]))
             self.edges.append(
                 [
@@ -347,7 +347,7 @@ class _Cycle:
         enabled = fair.enabled(constraint)[inner.state]
         if not enabled.any():
             return
-        taking = np.flatnonzero(inner.taken == constraint)
+        taking = np.flatnonzero(fair.among(inner.taken, constraint))
         goal = np.zeros(inner.nodes, dtype=np.bool_)
         goal[self.sources[taking]] = True
         if weak:

@@ -1,6 +1,6 @@
 """The state graph with fairness constraints, and its product with one SCC of a Büchi automaton.
 
-The graph has the constraint that each step takes, and the valuation of each state. Of the product, the reachable part is
+The graph has the constraints that each step takes, and the valuation of each state. Of the product, the reachable part is
 built, with paths to its nodes.
 """
 
@@ -50,7 +50,7 @@ def without_stutter(states: list[int]) -> list[int]:
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Numbers: TypeAlias = npt.NDArray[np.int32]
 Constraints: TypeAlias = npt.NDArray[np.int16]
-"""Positions of fairness constraints; -1 for none."""
+"""Positions of sets of fairness constraints in `FairGraph.sets`; -1 for the empty set."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 PIECE = 1 << 16
 """Number of steps or states evaluated at a time: intermediate arrays stay in the processor's cache."""
@@ -91,11 +91,12 @@ class FairGraph:
         self.offsets, self.targets = graph.offsets, graph.targets
         self.sources: Numbers = graph.sources
         """Per step, its source state."""
-        owner = np.full(len(system.instances), -1, dtype=np.int16)
-        for at, constraint in enumerate(self.constraints):
-            owner[list(constraint.numbers)] = at
+        self.sets: list[tuple[int, ...]] = [(at,) for at in range(len(self.constraints))]
+        """Sets of constraints that a step takes at once; the first are those of one constraint."""
+        owner = self._owners(len(system.instances))
+        self._within = [[at for at, some in enumerate(self.sets) if k in some] for k in range(len(self.constraints))]
         self.taken: Constraints = gather(owner, graph.instances)
-        """Per step, the constraint that it takes."""
+        """Per step, the set of constraints that it takes."""
         self.taken[self.sources == graph.targets] = -1
         self.restless: Mask = np.zeros(graph.states, dtype=np.bool_)
         """The states in which some constraint is enabled: infinite stuttering there is not fair."""
@@ -103,20 +104,46 @@ class FairGraph:
         if self.constraints and graph.steps:
             self.restless[leaving] = np.maximum.reduceat(self.taken, graph.offsets[:-1][leaving]) >= 0
 
+    def _owners(self, instances: int) -> Constraints:
+        """Per instance of an action, the number of the set of its constraints."""
+        several: dict[int, tuple[int, ...]] = {}
+        for at, constraint in enumerate(self.constraints):
+            for number in constraint.numbers:
+                several[number] = (*several.get(number, ()), at)
+        numbers = {some: at for at, some in enumerate(self.sets)}
+        owner = np.full(instances, -1, dtype=np.int16)
+        for number, some in several.items():
+            if some not in numbers:
+                if len(self.sets) >= MOST_CONSTRAINTS:
+                    raise TooLarge(
+                        f"more than {MOST_CONSTRAINTS:,} combinations of fairness constraints",
+                        remedy="choose smaller parameters, or fairness for fewer actions",
+                    )
+                numbers[some] = len(self.sets)
+                self.sets.append(some)
+            owner[number] = numbers[some]
+        return owner
+
+    def among(self, taken: Constraints, constraint: int) -> Mask:
+        """Which of these sets contain a constraint."""
+        own = self._within[constraint]
+        found: Mask = taken == own[0] if len(own) == 1 else np.isin(taken, own)
+        return found
+
     def enabled(self, constraint: int) -> Mask:
         """The states in which a constraint is enabled."""
         found = np.zeros(self.states, dtype=np.bool_)
-        found[self.sources[self.taken == constraint]] = True
+        found[self.sources[self.among(self.taken, constraint)]] = True
         return found
 
     def takes(self, constraint: int, before: int, after: int) -> bool:
         """Whether a step from one state to the other takes a constraint."""
         first, last = self.offsets[before], self.offsets[before + 1]
-        return bool(((self.targets[first:last] == after) & (self.taken[first:last] == constraint)).any())
+        return bool(((self.targets[first:last] == after) & self.among(self.taken[first:last], constraint)).any())
 
     def is_enabled(self, constraint: int, state: int) -> bool:
         """Whether a constraint is enabled in one state."""
-        return bool((self.taken[self.offsets[state] : self.offsets[state + 1]] == constraint).any())
+        return bool(self.among(self.taken[self.offsets[state] : self.offsets[state + 1]], constraint).any())
 
     def is_weak(self, constraint: int) -> bool:
         """Whether the constraint is weak fairness (else strong)."""
@@ -155,7 +182,7 @@ class Product:
     """Offset of the edges of each node; shape (nodes + 1,)."""
     targets: Numbers
     taken: Constraints
-    """Per edge, the fairness constraint that it takes; -1 for edges that change only the automaton state."""
+    """Per edge, the set of fairness constraints that it takes; -1 for edges that change only the automaton state."""
     few_edges: int
     """As of `Digraph`."""
 

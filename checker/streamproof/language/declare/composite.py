@@ -16,7 +16,7 @@ from streamproof.language.declare.model import Model
 from streamproof.language.lower.model_reader import Compile, Reader, Scope, built_in
 from streamproof.system import build as b
 from streamproof.system.formula import AndF, Formula
-from streamproof.system.model import Action, Check, Conjunct, Derived, Instance, Kind, Property, System
+from streamproof.system.model import Action, Check, Conjunct, Derived, Fairness, Instance, Kind, Property, System
 from streamproof.transform.composition import Joint, JointStep, joined, side_by_side
 
 
@@ -177,6 +177,12 @@ class CompositeReader:
         parts = [self._part(child, name, carries.get(name)) for name, child in below(machine)]
         reader = self._reader(machine)
         own = reader.run(extra, False)
+        if machine is not self.whole and own.progress is not Fairness.NONE:
+            raise ModelError(
+                f"{machine.path} is a part of a composition, and has progress = {own.progress.name}",
+                loc=machine.loc,
+                remedy="state it in the outermost model, about the steps of all parts; for a part, its actions have fairness",
+            )
         self.end_checks += reader.end_checks
         self.constraints += reader.constraints
         self.step_constraints += reader.step_constraints
@@ -219,6 +225,7 @@ class CompositeReader:
             terminal=b.or_(ends) if ends else None,
             properties=(*carried.values(), *own.properties),
             lemmas=(*lemmas.values(), *own.lemmas),
+            progress=own.progress,
         )
 
     def outermost(self) -> Reader:

@@ -28,7 +28,7 @@ from streamproof.language.declare.variables import State
 from streamproof.language.free.symbolic_parameters import SymbolicInt, call_user, watch
 from streamproof.language.lower.conversion import plain
 from streamproof.language.lower.sources import place
-from streamproof.system.model import System
+from streamproof.system.model import Fairness, PartialFairness, System
 
 _CLASS_VARIABLE = re.compile(r"([\w.]+\.)?ClassVar\b")
 """Annotations, possibly as text, of attributes that are not parameters."""
@@ -289,6 +289,21 @@ def marked(cls: type[Model]) -> dict[str, tuple[Any, Callable[..., Any]]]:
     return found
 
 
+def progress_of(cls: type[Model]) -> Fairness:
+    """The fairness constraint on the next-state relation: the attribute `progress`, if it is none of the model's own names.
+
+    Raises `ModelError` unless it is WEAK, STRONG or none.
+    """
+    given = getattr(cls, "progress", Fairness.NONE)
+    if not isinstance(given, str | tuple | list | PartialFairness) or "progress" in cls.parameters():
+        return given if isinstance(given, Fairness) else Fairness.NONE
+    raise ModelError(
+        f"progress = {given!r} is not a fairness constraint of the whole next-state relation",
+        loc=attribute_place(next(c for c in cls.__mro__ if "progress" in vars(c)), "progress"),
+        remedy="it is WEAK or STRONG, without quotes; for the steps of one action, write @action(fairness=...)",
+    )
+
+
 def _remove(cls: type[Model], name: Any) -> None:
     """Removes an inherited rule or property. Raises `ModelError` if there is none of this name."""
     inherited = {n for c in cls.__mro__[1:] for n, member in vars(c).items() if hasattr(member, MARK)}
@@ -319,4 +334,4 @@ def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by:
     )
 
 
-__all__ = ["RESERVED", "Model", "class_place", "marked"]
+__all__ = ["RESERVED", "Model", "class_place", "marked", "progress_of"]

@@ -6,7 +6,7 @@ subclass or called through ``super()``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from enum import Enum
@@ -40,6 +40,25 @@ class ActionMark:
     """The condition of `Fairness.where`; None: every step of the action."""
     branches: tuple[str, ...] = ()
     """The branches of `Fairness.branch`."""
+    several: tuple[ActionMark, ...] = ()
+    """Marks with one fairness constraint each, where the rule has more than one; its own is none then."""
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether the rule has a fairness constraint."""
+        return self.fairness is not Fairness.NONE or any(one.is_fair for one in self.several)
+
+    @property
+    def part(self) -> str:
+        """The steps that the fairness constraint concerns, as the end of its label."""
+        if self.where is not None:
+            return f" where {self._condition_name}"
+        return f": {' or '.join(self.branches)}" if self.branches else ""
+
+    @property
+    def _condition_name(self) -> str:
+        name = self.where if isinstance(self.where, str) else getattr(self.where, "__name__", "it")
+        return f"the condition of line {self.where.__code__.co_firstlineno}" if name == "<lambda>" else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,14 @@ def is_marker(value: Any) -> bool:
     """Whether an object is a marking decorator: `action`, the result of `action(...)`, `invariant`, `refines` ..."""
     if isinstance(value, _Marker):
         return True
-    return getattr(value, "__module__", None) in _MARKERS and value not in (require, choose, enabled, first, *OPERATORS)
+    return getattr(value, "__module__", None) in _MARKERS and value not in (
+        require,
+        choose,
+        enabled,
+        happened,
+        first,
+        *OPERATORS,
+    )
 
 
 class Disabled(Exception):
@@ -220,14 +246,20 @@ def first(options: Iterable[Any], default: Any = NOTHING) -> Any:
 @overload
 def action(function: F, /) -> F: ...
 @overload
-def action(*, fairness: Fairness | PartialFairness = ..., **domains: Any) -> Callable[[F], F]: ...
 def action(
-    function: Any = None, /, *more: Any, fairness: Fairness | PartialFairness = Fairness.NONE, **domains: Any
+    *, fairness: Fairness | PartialFairness | Sequence[Fairness | PartialFairness] = ..., **domains: Any
+) -> Callable[[F], F]: ...
+def action(
+    function: Any = None,
+    /,
+    *more: Any,
+    fairness: Fairness | PartialFairness | Sequence[Fairness | PartialFairness] = Fairness.NONE,
+    **domains: Any,
 ) -> Any:
     """Marks a method ``(self, s, ...)`` as a rule of the protocol.
 
     One keyword per further parameter gives its domain: the name of a model attribute (an int n means ``range(n)``), an
-    iterable, or a function of the model. `fairness` is the fairness constraint on each instance;
+    iterable, or a function of the model. `fairness` is the fairness constraint on each instance, or a tuple of several;
     ``WEAK.where(condition)`` concerns some of its steps.
     """
     if more or (function is not None and not _markable(function)):
@@ -236,34 +268,40 @@ def action(
             loc=caller(),
             remedy='write @action(c="channels") above def send(self, s, c)',
         )
-    part = fairness if isinstance(fairness, PartialFairness) else PartialFairness(Fairness.NONE)
+    several = tuple(fairness) if isinstance(fairness, tuple | list) else (fairness,)
+    marks = [_fair(one, tuple(domains.items())) for one in several]
+    if function is not None:
+        return put_mark(function, ActionMark(Fairness.NONE, ()))
+    if len(marks) == 1:
+        own = marks[0]
+    else:
+        twice = {(one.fairness, one.where, one.branches) for one in marks}
+        if len(twice) < len(marks):
+            raise ModelError("a fairness constraint is given twice", loc=caller(), remedy="leave out one of them")
+        own = ActionMark(Fairness.NONE, tuple(domains.items()), several=tuple(marks))
+
+    def mark(f: F) -> F:
+        return put_mark(f, own)
+
+    return mark
+
+
+def _fair(fairness: Any, domains: tuple[tuple[str, Any], ...]) -> ActionMark:
+    """The mark of a rule with one fairness constraint. Raises `ModelError` unless it is one."""
+    part = fairness if isinstance(fairness, PartialFairness) else PartialFairness(fairness)
     if part.branches is not None and not (part.branches and all(isinstance(name, str) for name in part.branches)):
         raise ModelError(
             f"branch(...) takes labels of branches, got {', '.join(map(repr, part.branches)) or 'none'}",
             loc=caller(),
             remedy='write STRONG.branch("delivered"), with a label of choose(delivered=..., ...)',
         )
-    fairness = fairness.fairness if isinstance(fairness, PartialFairness) else fairness
-    if isinstance(fairness, tuple | list):
+    if not isinstance(part.fairness, Fairness):
         raise ModelError(
-            f"{len(fairness)} fairness constraints are given, and an action has one",
-            loc=caller(),
-            remedy='write WEAK.branch("a", "b") or WEAK.where(condition) for the steps of several branches; an action '
-            "for each constraint if some are weak and others strong",
-        )
-    if not isinstance(fairness, Fairness):
-        raise ModelError(
-            f"{fairness!r} is not a fairness constraint",
+            f"{part.fairness!r} is not a fairness constraint",
             loc=caller(),
             remedy="it is WEAK, STRONG or Fairness.NONE, without quotes",
         )
-    if function is not None:
-        return put_mark(function, ActionMark(Fairness.NONE, ()))
-
-    def mark(f: F) -> F:
-        return put_mark(f, ActionMark(fairness, tuple(domains.items()), part.condition, part.branches or ()))
-
-    return mark
+    return ActionMark(part.fairness, domains, part.condition, part.branches or ())
 
 
 def _markable(function: Any) -> bool:
@@ -331,6 +369,12 @@ def leads_to(condition: Any, consequence: Any, /) -> Any:
 def until(condition: Any, goal: Any, /) -> Any:
     """In a `temporal` property: `goal` is true here or later, and `condition` at every moment before that."""
     return goal if STILL.get() else _outside("until")
+
+
+def happened(rule: Callable[..., Any], *args: Any) -> bool:
+    """In ``always(eventually(...))`` or, behind ``not``, in ``eventually(always(...))``: a step of a rule that changes
+    the state: of ``self.send``, with these arguments or with any."""
+    return False if STILL.get() else bool(_outside("happened"))
 
 
 def _outside(name: str) -> NoReturn:

@@ -321,7 +321,8 @@ def _queue_attribute(ev: Evaluator, whole: Expr, node: ast.Attribute, frame: Fra
 
 def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Frame) -> Term:
     name, loc = node.attr, where(frame, node)
-    if isinstance(owner.sort, OptionSort):
+    of_option = isinstance(owner.sort, OptionSort)
+    if of_option:
         owner = lvalues.unwrap_option(ev.context, owner, loc, text(node.value))
     if isinstance(owner.sort, RecordSort):
         if name not in [n for n, _ in owner.sort.fields]:
@@ -331,13 +332,17 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
         return _case_field(ev, owner, node, loc)
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
         return _queue_attribute(ev, owner, node, frame)
-    if isinstance(owner.sort, BagSort) and name == "count":
+    if (isinstance(owner.sort, BagSort) and name == "count") or (
+        isinstance(owner.sort, QueueSort) and name in ("count", "index")
+    ):
         return Method(owner, name)
     if isinstance(owner.sort, QueueSort | SetSort | BagSort):
         raise ModelError(
             f"{name!r} cannot change {describe(owner)} that is only a value here",
             loc=loc,
-            remedy="change it where it lies in the state",
+            remedy=f"an Option is assigned as a whole: {text(node.value)} = ..."
+            if of_option
+            else "change it where it lies in the state",
         )
     from streamproof.language.lower.methods import no_method
 
@@ -427,6 +432,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
 
 def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
     ends = [dereference(ev.context, ev.value(x, frame)) if x else None for x in (node.lower, node.upper, node.step)]
+    owner = lvalues.contained_value(ev.context, owner, loc)
     content = ev.context.content(owner) if isinstance(owner, HeapCell) else owner
     queue = isinstance(owner, Ref | Node) and isinstance(owner.sort, QueueSort)
     moving = isinstance(content, PartialList) or (isinstance(owner, HeapCell | list) and any(map(symbolic, ends)))

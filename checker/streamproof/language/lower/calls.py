@@ -42,7 +42,7 @@ from streamproof.language.lower.terms import (
     symbolic,
 )
 from streamproof.system import build as b
-from streamproof.system.expr import Expr, variables
+from streamproof.system.expr import Expr, Node, variables
 from streamproof.system.formula import FORMULAS, AndF, Atom, Formula, NotF, OrF
 from streamproof.system.sorts import (
     BOOL,
@@ -75,7 +75,7 @@ def length(context: Context, value: Term, loc: Loc) -> Term:
         return simple(sequences.count(content.items, loc)) if isinstance(content, PartialList) else len(content)
     if isinstance(value, Several) and not value.once:
         return simple(sequences.count(value.items, loc))
-    whole = lvalues.dereference(context, value)
+    whole = lvalues.contained_value(context, lvalues.dereference(context, value), loc)
     if is_expr(whole):
         match whole.sort:
             case QueueSort():
@@ -324,11 +324,11 @@ def _dict(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc)
 
 def _enumerate(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    whole = args[0]
+    whole = lvalues.contained_value(context, args[0], loc)
     refuse_lazy(whole, loc)
     if not isinstance(start, int):
         raise ModelError("enumerate() starts at a value of the state", loc=loc, remedy="add it inside the loop")
-    if isinstance(whole, Ref) and isinstance(whole.sort, QueueSort):  # the first elements present
+    if isinstance(whole, Ref | Node) and isinstance(whole.sort, QueueSort):  # the first elements present
         pairs = [(c, (start + i, v)) for i, (c, v) in enumerate(elements(context, whole, loc))]
     else:
         pairs = [(b.TRUE, (start + i, v)) for i, v in enumerate(unconditional(context, whole, loc))]
@@ -345,8 +345,8 @@ def _zip(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) 
 
 
 def _reversed(context: Context, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
-    whole = args[0]
-    if isinstance(whole, Ref) and isinstance(whole.sort, SetSort | BagSort):
+    whole = lvalues.contained_value(context, args[0], loc)
+    if isinstance(whole, Ref | Node) and isinstance(whole.sort, SetSort | BagSort):
         kind = "Set" if isinstance(whole.sort, SetSort) else "Bag"
         raise ModelError(f"a {kind} has no order to reverse", loc=loc, remedy="iterate over it as it is")
     if isinstance(whole, Several):

@@ -68,7 +68,7 @@ def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]
             raise any_number(value.sort.index, loc)
         keys = index_keys(value.sort.index)
         return [(b.TRUE, lvalues.load(context, lvalues.item(context, value, k, loc, str(k)))) for k in keys]
-    whole = lvalues.dereference(context, value)
+    whole = lvalues.contained_value(context, lvalues.dereference(context, value), loc)
     if is_expr(whole):
         return _of_term(whole, loc)
     if type(whole) is SymbolicRange:

@@ -19,6 +19,7 @@ from streamproof.language.declare.primitives import (
     choose,
     enabled,
     first,
+    happened,
     is_operator,
     require,
 )
@@ -98,6 +99,10 @@ def call(ev: Evaluator, node: ast.Call, frame: Frame, target: ast.Name | None = 
         )
     if function is enabled:
         return _enabled(ev, node, frame)
+    if function is happened:
+        from streamproof.language.lower.step_conditions import happened as condition_on_step
+
+        return condition_on_step(ev, node, frame)
     if function is first:
         return _first(ev, node, frame)
     if function is require:

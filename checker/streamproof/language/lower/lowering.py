@@ -219,7 +219,12 @@ class Lowering:
                 remedy="return always(...), eventually(...), leads_to(..., ...) or until(..., ...), several of them "
                 "joined with 'and' or all(... for ...); a condition on states is an @invariant",
             )
-        return formula(self.context, value, node.name, loc)
+        found = formula(self.context, value, node.name, loc)
+        if not self.context.stepwise:
+            return found
+        from streamproof.language.lower.step_conditions import without_step_conditions
+
+        return without_step_conditions(found)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -231,8 +236,8 @@ class PropertyReader:
     names: ScopeNames | None
     free: frozenset[str]
     outside: OutsideCalls
-    rules: Callable[[types.MethodType, StateRef, Loc], Sequence[Instance]]
-    """Gives the instances of a rule, for `enabled`."""
+    rules: Callable[[types.MethodType, StateRef | None, Loc], Sequence[Instance]]
+    """Gives the instances of a rule, for `enabled` and `happened`."""
 
     def _context(self, name: str, **more: Any) -> Context:
         """The context of a function of states."""

@@ -175,7 +175,9 @@ class Context:
     outside: OutsideCalls = field(default_factory=OutsideCalls)
     replaced: tuple[Replacement, ...] = ()
     """The replaced containers of the state on all paths so far, in ascending order of generation."""
-    rules: Callable[[MethodType, StateRef, Loc], Sequence[Instance]] | None = None
+    stepwise: bool = False
+    """Whether the formula that is read has conditions on steps."""
+    rules: Callable[[MethodType, StateRef | None, Loc], Sequence[Instance]] | None = None
     """The instances of a rule of the machine in its own state, for `enabled`; None: `enabled` is not allowed."""
     assigning: int | None = None
     """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""

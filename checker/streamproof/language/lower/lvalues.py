@@ -150,6 +150,13 @@ def unwrap_option(context: Context, term: Expr, loc: Loc, text: str) -> Expr:
     return b.unwrap(term, loc)
 
 
+def contained_value(context: Context, value: Term, loc: Loc, text: str = "the collection") -> Term:
+    """`value`, unwrapped if it is an option of a container, with a check that it is present."""
+    if not is_expr(value) or not isinstance(value.sort, sorts.OptionSort) or by_value(value.sort.element):
+        return value
+    return unwrap_option(context, value, loc, text)
+
+
 def index_term(context: Context, sort: sorts.ArraySort, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as an index of `sort`, with a check if it may be outside."""
     key = dereference(context, key)

@@ -67,6 +67,8 @@ def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[s
         )
     if is_expr(ref) and isinstance(ref.sort, BagSort):
         return _count(context, ref, args, loc, text)
+    if is_expr(ref) and isinstance(ref.sort, QueueSort):
+        return _count_or_index(context, ref, m.name, args, loc, text)
     assert isinstance(ref, Ref)
     if isinstance(ref.sort, QueueSort):
         return _queue_method(context, ref, m.name, args, loc, text)
@@ -200,9 +202,13 @@ def _queue_method(context: Context, ref: Ref, name: str, args: list[Term], loc: 
             lvalues.store(context, ref, b.const(sort, ()), loc)
             return None
         case "count" | "index":
-            arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
-            return _found(context, name, elements(context, whole, loc), args[0], loc, text)
+            return _count_or_index(context, whole, name, args, loc, text)
     raise no_method(sort, name, loc)
+
+
+def _count_or_index(context: Context, whole: Expr, name: str, args: list[Term], loc: Loc, text: str) -> Term:
+    arity(name, args, 1, 1, loc, f"write {text}.{name}(value)")
+    return _found(context, name, elements(context, whole, loc), args[0], loc, text)
 
 
 def _expect_room(context: Context, whole: Expr, message: str, loc: Loc, text: str) -> None:

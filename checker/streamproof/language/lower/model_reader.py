@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass, replace
 from streamproof.language.declare.declarations import check_module
-from streamproof.language.declare.model import RESERVED, Model, class_place, marked
+from streamproof.language.declare.model import RESERVED, Model, class_place, marked, progress_of
 from streamproof.language.declare.primitives import (
     MARK,
     ActionMark,
@@ -44,6 +44,7 @@ from streamproof.system.model import (
     Derived,
     Instance,
     Kind,
+    ListedFairness,
     Property,
     System,
     Variable,
@@ -261,6 +262,7 @@ class Reader:
             variant=type(self.model).variant,
             lemmas=tuple(lemmas),
             derived=tuple(derived),
+            progress=progress_of(type(self.model)),
         )
 
     def _variables(self) -> tuple[Variable, ...]:
@@ -344,6 +346,7 @@ class Reader:
             doc,
             branches=branches,
             fair_branch=" or ".join(mark.branches) or None,
+            several=tuple(ListedFairness(one.fairness, one.part) for one in mark.several),
         )
 
     def instances(
@@ -383,8 +386,9 @@ class Reader:
             self._fair[name] = FairSteps(self.properties, name, mark, function, self.outside)
         return self._fair[name]
 
-    def _of_rule(self, rule: types.MethodType, state: StateRef, loc: Loc) -> Sequence[Instance]:
-        """The instances of a rule, for `enabled`. Raises `ModelError` unless it is a rule of this machine, in its state."""
+    def _of_rule(self, rule: types.MethodType, state: StateRef | None, loc: Loc) -> Sequence[Instance]:
+        """The instances of a rule, for `enabled` and, without a state, `happened`. Raises `ModelError` unless it is a rule of
+        this machine, in its state."""
         known = marked(type(self.model)).items() if rule.__self__ is self.model else ()
         name, mark, function = next(
             ((n, m, f) for n, (m, f) in known if f is rule.__func__), (rule.__name__, None, None)
@@ -393,9 +397,9 @@ class Reader:
             raise ModelError(
                 f"{name} is no rule of {type(self.model).__name__}",
                 loc=loc,
-                remedy="name one with @action: enabled(self.send, s)",
+                remedy=f"name one with @action: {'happened(self.send)' if state is None else 'enabled(self.send, s)'}",
             )
-        if (state.names.path if state.names else "") != (self.names.path if self.names else ""):
+        if state is not None and (state.names.path if state.names else "") != (self.names.path if self.names else ""):
             raise ModelError(
                 f"{name} is asked of the state of another machine",
                 loc=loc,

@@ -18,7 +18,7 @@ from streamproof.language.lower.conversion import expect_faithful, is_faithful
 from streamproof.language.lower.elements import distinct, elements, refuse_iterator, refuse_lazy
 from streamproof.language.lower.lift import alike, bag_inside, compared, condition_of, lifted, natural, recast
 from streamproof.language.lower.lowering_context import Context
-from streamproof.language.lower.lvalues import convert, dereference, resolve_deep, unwrap_option
+from streamproof.language.lower.lvalues import contained_value, convert, dereference, resolve_deep, unwrap_option
 from streamproof.language.lower.sequences import count, ranks
 from streamproof.language.lower.terms import (
     Cases,
@@ -151,6 +151,7 @@ def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
         return host(context, lambda: HOST_BINARY[type(op)](left, right), loc, left, right)
     if isinstance(op, ast.Add) and type(left) is tuple and type(right) is tuple:
         return left + right
+    left, right = contained_value(context, left, loc, texts[0]), contained_value(context, right, loc, texts[1])
     queues = [x for x in (left, right) if isinstance(x, Ref | Node) and isinstance(x.sort, QueueSort)]
     if isinstance(op, ast.Add) and queues:
         return _joined(context, left, right, loc)
@@ -266,7 +267,10 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
     if isinstance(op, ast.Eq | ast.NotEq):
         equals = equal(context, left, right, loc)
         return equals if isinstance(op, ast.Eq) else negated(equals, loc)
-    left, right = dereference(context, left), dereference(context, right)
+    left, right = (
+        contained_value(context, dereference(context, side), loc, shown)
+        for side, shown in zip((left, right), texts, strict=True)
+    )
     if (sets := _two_sets(context, left, right, loc, texts)) is not None:
         return _subset(op, *sets, loc)
     for side in (left, right):
@@ -469,7 +473,7 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
         content = context.content(hay)
         hay = Several(content.items, once=False) if isinstance(content, PartialList) else tuple(content)
     if isinstance(hay, Ref) or is_expr(hay):
-        whole = dereference(context, hay)
+        whole = hay = contained_value(context, dereference(context, hay), loc, texts[1])
         if isinstance(whole.sort, SetSort | BagSort):
             if isinstance(needle, Cases):
                 return context.by_case(needle, lambda one: contained(context, one, whole, loc, texts), loc)

@@ -41,7 +41,7 @@ Values: TypeAlias = Sequence[tuple[Expr, Any]]
 
 
 class FairSteps:
-    """The steps of one rule that its fairness constraint concerns."""
+    """The steps of one rule that its fairness constraint concerns, or each of several."""
 
     def __init__(
         self,
@@ -53,11 +53,22 @@ class FairSteps:
     ) -> None:
         self._properties, self._name, self._mark, self._function = properties, name, mark, function
         self._outside = outside
+        self._several = [FairSteps(properties, name, one, function, outside) for one in mark.several]
         self._seen: set[str] | None = None
         """The parameters of the condition that had a value in some reading of the rule; None if there was no reading."""
 
     def parts(self, instance: Instance, args: Mapping[str, Any], picks: Sequence[Pick]) -> Iterator[Instance]:
         """The instance, or its steps that the constraint concerns, and the others."""
+        if self._several:
+            parts = [instance]
+            for at, one in enumerate(self._several):
+                split = ((part, piece) for part in parts for piece in one.parts(replace(part, fair=True), args, picks))
+                parts = [
+                    replace(piece, fair=False, listed=(*part.listed, at) if piece.fair else part.listed)
+                    for part, piece in split
+                ]
+            yield from parts
+            return
         if self._mark.branches:
             yield replace(instance, fair=any(branch in instance.branches for branch in self._mark.branches))
             return
@@ -78,6 +89,8 @@ class FairSteps:
     def expect_known(self, given: Sequence[str], branches: Sequence[str], rules: Iterable[types.FunctionType]) -> None:
         """Raises `ModelError` if the constraint names a branch, a parameter or a choice that the rule does not have; `rules`
         are the rule and those of its name that it calls."""
+        for one in self._several:
+            one.expect_known(given, branches, rules)
         for branch in self._mark.branches:
             if branch not in branches:
                 raise ModelError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass
-from streamproof.language.declare.model import Model, marked
+from streamproof.language.declare.model import Model, marked, progress_of
 from streamproof.language.declare.primitives import ActionMark, RefinementMark
 from streamproof.language.lower import lvalues
 from streamproof.language.lower.lowering import Lowering
@@ -39,8 +39,8 @@ def promised(name: str, mark: RefinementMark, doc: str = "") -> tuple[Promised, 
         Promised(name + START, Kind.INVARIANT, f"Every initial state is mapped to an initial state of {into}."),
         Promised(name, Kind.STEP, doc or f"Every step is mapped to a step of {into}, or changes no mapped variable."),
     ]
-    fair = any(isinstance(m, ActionMark) and m.fairness is not Fairness.NONE for m, _ in marked(cls).values())
-    if fair:
+    fair = any(isinstance(m, ActionMark) and m.is_fair for m, _ in marked(cls).values())
+    if fair or progress_of(cls) is not Fairness.NONE:
         found.append(Promised(name + FAIRNESS, Kind.TEMPORAL, f"The fairness that {into} demands is kept."))
     return tuple(found)
 

@@ -40,7 +40,7 @@ from streamproof.language.lower.terms import (
 )
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
-from streamproof.system.sorts import ArraySort, RecordSort, SetSort, Sort, UnionSort
+from streamproof.system.sorts import ArraySort, OptionSort, RecordSort, SetSort, Sort, UnionSort
 from streamproof.transform.unbounded import any_length, tabulated
 
 Part = tuple[Expr, str, ast.expr]
@@ -327,7 +327,9 @@ def _target(ev: Evaluator, node: ast.Attribute | ast.Subscript, frame: Frame) ->
         raise ModelError(
             f"cannot assign into {describe(owner)}",
             loc=loc,
-            remedy="assign to the variable or field that holds it; only arrays are assigned element by element",
+            remedy=f"an Option is assigned as a whole: {text(node.value)} = ..."
+            if is_expr(owner) and isinstance(owner.sort, OptionSort)
+            else "assign to the variable or field that holds it; only arrays are assigned element by element",
         )
     raise ModelError(
         f"cannot assign into {describe(owner)}",
@@ -357,7 +359,9 @@ def _field_target(ev: Evaluator, owner: Term, node: ast.Attribute, frame: Frame)
         raise ModelError(
             f"cannot assign to a part of {describe(owner)} that is only a value here",
             loc=loc,
-            remedy="assign the whole record to the place it lies in",
+            remedy=f"an Option is assigned as a whole: {text(node.value)} = ..."
+            if isinstance(owner.sort, OptionSort)
+            else "assign the whole record to the place it lies in",
         )
     if isinstance(owner, Cases):
         raise ModelError(

@@ -128,8 +128,8 @@ class Run:
     picks: tuple[Any, ...]
     after: Values | None = None
     error: Exception | None = None
-    fair: bool = True
-    """Whether the fairness constraint of the rule concerns the step, if it concerns some."""
+    fair: tuple[bool, tuple[int, ...]] = (True, ())
+    """Whether the fairness constraint of the rule concerns the step, if it concerns some; and which of several do."""
 
 
 class Native:
@@ -271,13 +271,13 @@ class Native:
             if not todo:
                 return
             picks = Picks(todo.pop())
-            fair = True
+            fair: tuple[bool, tuple[int, ...]] = (True, ())
             try:
                 with self._variables(moves) as variables:
                     after = self._moved(state, moves, picks)
                 if after is None:
                     continue
-                fair = self._is_fair(state, moves, picks, variables)
+                fair = self._fairness(state, moves, picks, variables)
             except NoPick as missing:
                 todo += [(*picks.given, plain(option)) for option in reversed(missing.options)]
             except EvaluationError as error:
@@ -420,24 +420,28 @@ class Native:
 
     # --- partial fairness
 
-    def _condition(self, moves: Sequence[MachineStep]) -> tuple[ActionMark, Callable[..., Any] | None]:
-        """The mark of a step of one machine, and the condition of its fairness, if it has one."""
-        mark, _ = self._marked[moves[0].machine.path][moves[0].action]
-        assert isinstance(mark, ActionMark)
+    def _condition(self, moves: Sequence[MachineStep], mark: ActionMark) -> Callable[..., Any] | None:
+        """The condition of a fairness constraint on a step of one machine, if it has one."""
         if len(moves) > 1 or mark.where is None:
-            return mark, None
+            return None
         found = getattr(type(moves[0].machine.model), mark.where) if isinstance(mark.where, str) else mark.where
-        return mark, cast("Callable[..., Any]", found)
+        return cast("Callable[..., Any]", found)
+
+    def _mark(self, move: MachineStep) -> ActionMark:
+        mark, _ = self._marked[move.machine.path][move.action]
+        assert isinstance(mark, ActionMark)
+        return mark
 
     @contextmanager
     def _variables(self, moves: Sequence[MachineStep]) -> Iterator[dict[str, Any]]:
-        """The last values of the variables that the condition of fairness names, of the rule or else of its helpers."""
+        """The last values of the variables that the conditions of fairness name, of the rule or else of its helpers."""
         values: dict[str, Any] = {}
-        _, condition = self._condition(moves)
-        if condition is None:
+        mark = self._mark(moves[0])
+        conditions = [c for one in (mark, *mark.several) if (c := self._condition(moves, one)) is not None]
+        if not conditions:
             yield values
             return
-        wanted = parameters(condition)[2:]
+        wanted = {name for condition in conditions for name in parameters(condition)[2:]}
         _, function = self._marked[moves[0].machine.path][moves[0].action]
         own = function.__code__
 
@@ -455,9 +459,26 @@ class Native:
         finally:
             sys.setprofile(before)
 
-    def _is_fair(self, state: Values, moves: Sequence[MachineStep], picks: Picks, variables: Mapping[str, Any]) -> bool:
-        """Whether the fairness constraint of a rule concerns an execution; true for all if it concerns the whole rule."""
-        mark, condition = self._condition(moves)
+    def _fairness(
+        self, state: Values, moves: Sequence[MachineStep], picks: Picks, variables: Mapping[str, Any]
+    ) -> tuple[bool, tuple[int, ...]]:
+        """Whether the fairness constraint of a rule concerns an execution; and which of several do."""
+        mark = self._mark(moves[0])
+        if len(moves) > 1 or not mark.several:
+            return self._is_fair(state, moves, picks, variables, mark), ()
+        each = enumerate(mark.several)
+        return False, tuple(at for at, one in each if self._is_fair(state, moves, picks, variables, one))
+
+    def _is_fair(
+        self,
+        state: Values,
+        moves: Sequence[MachineStep],
+        picks: Picks,
+        variables: Mapping[str, Any],
+        mark: ActionMark,
+    ) -> bool:
+        """Whether a fairness constraint of a rule concerns an execution; true for all if it concerns the whole rule."""
+        condition = self._condition(moves, mark)
         if len(moves) > 1:
             return True
         if mark.branches:
