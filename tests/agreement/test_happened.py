@@ -121,7 +121,7 @@ def walker(seed: int, *, history: bool) -> type[Model]:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "least"), [(range(6), 1), pytest.param(range(6, 400), 150, marks=pytest.mark.long)], ids=["few", "many"]
+    ("seeds", "least"), [(range(6), 1), pytest.param(range(6, 200), 80, marks=pytest.mark.long)], ids=["few", "many"]
 )
 def test_a_history_decides_alike(seeds: range, least: int) -> None:
     """Verdicts are those of the model with the history, in both tiers."""

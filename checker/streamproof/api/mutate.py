@@ -24,12 +24,14 @@ def mutate(
     options: SearchOptions = DEFAULTS,
     only: Callable[[Mutant], bool] = lambda mutant: True,
     on_judged: Callable[[JudgedMutant, int], None] = lambda judged, number: None,
+    parts: bool = False,
 ) -> Mutation:
     """Changes the rules of a model in small ways and judges each mutant by its properties, as `streamproof mutate` does.
 
     The arguments are those of `check`; `options` has `max_states`, `memory` and `time_limit`, for each mutant. `only` chooses
-    mutants, and `on_judged` is called with each answer and its number. Raises `UsageError` if the search of the original is
-    not complete or none of its properties holds, else as `check`.
+    mutants, and `on_judged` is called with each answer and its number. `parts`: also judge the parts of the
+    properties. Raises `UsageError` if the search of the original is not complete or none of its properties holds, else as
+    `check`.
     """
     chosen = choose_system(model, properties, variant, size, parameters, options)
     for name in options.given():
@@ -37,4 +39,6 @@ def mutate(
             raise UsageError(f"mutate does not support {name}", remedy="leave it out of the options")
     with within(options.time_limit):
         system, _ = chosen.read()
-        return judge(system, replace(options, properties=chosen.properties), only=only, on_judged=on_judged)
+        return judge(
+            system, replace(options, properties=chosen.properties), only=only, on_judged=on_judged, parts=parts
+        )

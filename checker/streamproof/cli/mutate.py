@@ -15,7 +15,19 @@ from streamproof.cli.answer import Output
 from streamproof.cli.arguments import limited, part, verb
 from streamproof.cli.outputs import Status, expect_json_writable, people, write_json
 from streamproof.cli.selection import ModelArguments
-from streamproof.mutation.judging import ANSWERS, EQUIVALENT, SURVIVED, UNDECIDED, JudgedMutant, Mutation, mutate
+from streamproof.mutation.judging import (
+    ANSWERS,
+    EQUIVALENT,
+    NEEDED,
+    NO_EFFECT,
+    NOT_NEEDED,
+    OPEN,
+    SURVIVED,
+    UNDECIDED,
+    JudgedMutant,
+    Mutation,
+    mutate,
+)
 from streamproof.mutation.mutants import Mutant, kinds
 from streamproof.report.console import print_lines
 from streamproof.selection import Selection
@@ -37,6 +49,7 @@ class MutateArguments:
         f"Only this kind of mutant; may be repeated: {', '.join(kinds())}.", "--kind", unit="KIND"
     )
     actions: tuple[str, ...] = flag("Only mutants of this action; may be repeated.", "--action", unit="NAME")
+    properties_too: bool = flag("Also judge the parts of the properties.", "--properties")
     least: float = flag(
         "Least score in percent with which the exit code is 0.", "--least", default=100.0, unit="PERCENT"
     )
@@ -56,7 +69,9 @@ def command(given: MutateArguments) -> int:
     A mutant has one guard left out, negated or with equality exchanged, one update left out or off by one, an action that is
     never possible, no fairness, or another initial value. A mutant that no property notices is equivalent to the model, or is
     printed with the shortest behaviour by which it differs. Ends with 161 if the score, the share of noticed ones among those
-    that differ, is below --least, and with 160 if a mutant is undecided.
+    that differ, is below --least, and with 160 if a mutant is undecided. With --properties, the conditions in the properties
+    are judged, too: one has no effect if the property holds with a stronger one in its place, and is not needed if the
+    property without it notices the same mutants. These are hints, on which the exit code does not depend.
     """
     json_to = given.output.json_to
     expect_json_writable(json_to, SCHEMA)
@@ -84,6 +99,7 @@ def command(given: MutateArguments) -> int:
             options,
             only=wanted,
             on_judged=lambda judged, number: status(f"{number}: {judged.answer}: {judged.mutant.label}"),
+            parts=given.properties_too,
         )
     code = _code(found, given.least)
     document = _document(selection, found, code, given.least)
@@ -118,6 +134,16 @@ def _document(selection: Selection, found: Mutation, code: Exit, least: float) -
         "least": least,
         "notice_nothing": list(found.idle),
         "judged": [_one(one) for one in found.judged],
+        "parts": [
+            {
+                "property": one.part.property,
+                "part": one.part.what,
+                "line": None if one.part.loc is None else one.part.loc.line,
+                "answer": one.answer,
+                "needed_by": one.mutant or None,
+            }
+            for one in found.parts
+        ],
     }
 
 
@@ -163,7 +189,21 @@ def _lines(selection: Selection, found: Mutation) -> Iterator[Line]:
             yield line(StyledText(title, "title"))
         for one in chosen:
             yield from _survivor(one)
+    for answer, title in (
+        (NO_EFFECT, "no effect: the property holds with a stronger condition in its place"),
+        (NOT_NEEDED, "not needed: the property without it notices the same mutants"),
+        (OPEN, "undecided, of properties"),
+    ):
+        some = [one for one in found.parts if one.answer == answer]
+        if some:
+            yield BLANK
+            yield line(StyledText(title, "title"))
+        yield from (line(f"{one.part.property}: {one.part.what}", indent=2) for one in some)
     yield BLANK
+    if found.parts:
+        answers = Counter(one.answer for one in found.parts)
+        said = ", ".join(f"{answers[a]} {a}" for a in (NEEDED, NO_EFFECT, NOT_NEEDED, OPEN) if answers[a])
+        yield line(f"{number_of(len(found.parts), 'part')} of properties: {said}")
     counts = found.counts
     score = "no score" if found.score is None else f"score {100 * found.score:.1f} %"
     yield line(

@@ -7,7 +7,7 @@ second search: as long as no step differs, both have the same reachable states, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from streamproof.base.errors import EvaluationError, StreamproofError, UsageError
@@ -16,8 +16,9 @@ from streamproof.base.records import dataclass, replace
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.witness import Witnesses
 from streamproof.mutation.mutants import Mutant, mutants
+from streamproof.mutation.property_parts import PropertyPart, property_parts
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, State, System
+from streamproof.system.model import Instance, Property, State, System
 from streamproof.system.verdict import Trace, Verdict
 
 KILLED, SURVIVED, EQUIVALENT, UNDECIDED = "killed", "survived", "equivalent", "undecided"
@@ -47,6 +48,20 @@ class JudgedMutant:
     because: str = ""
 
 
+NO_EFFECT, NOT_NEEDED, NEEDED, OPEN = "no effect", "not needed", "needed", "undecided"
+"""The answers about a part of a property."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPart:
+    """The answer about a part of a property: it has no effect, or what is left without it notices the same mutants, or the
+    change of the rules `mutant` is noticed with it alone."""
+
+    part: PropertyPart
+    answer: str
+    mutant: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """The answers about all mutants of a system, and the properties that were asked, those that hold of the original."""
@@ -57,6 +72,8 @@ class Mutation:
     states: int
     judged: tuple[JudgedMutant, ...]
     interrupted: bool = False
+    parts: tuple[JudgedPart, ...] = ()
+    """The answers about the parts of the properties, if they were asked for."""
 
     @property
     def counts(self) -> Counter[str]:
@@ -83,8 +100,9 @@ def mutate(
     *,
     only: Callable[[Mutant], bool] = lambda mutant: True,
     on_judged: Callable[[JudgedMutant, int], None] = lambda judged, number: None,
+    parts: bool = False,
 ) -> Mutation:
-    """Judge the mutants of a system by its properties.
+    """Judge the mutants of a system by its properties, and on request the parts of the properties by the mutants.
 
     The original is searched first: raises `UsageError` if the limits of `options` end that search, or no property holds. Each
     mutant has limits of its own. An interrupt ends it with the mutants judged so far.
@@ -98,8 +116,11 @@ def mutate(
         raise UsageError(
             f"no property of {system.name} holds, so that none can notice a mutant", remedy="choose others"
         )
-    asked = replace(options, properties=holding)
-    judge = _MutantJudge(original, asked)
+    shares = _Shares(system, holding, options) if parts else None
+    if shares is not None:
+        system = shares.extended
+    asked = replace(options, properties=holding if shares is None else (*holding, *shares.names))
+    judge = _MutantJudge(original, asked, holding, shares)
     judged: list[JudgedMutant] = []
     interrupted = False
     for number, mutant in enumerate((m for m in mutants(system) if only(m)), 1):
@@ -110,13 +131,67 @@ def mutate(
         judged.append(answer)
         on_judged(answer, number)
     others = tuple(f.property for f in original.findings if f.property not in holding)
-    return Mutation(holding, others, original.counts.distinct, tuple(judged), interrupted)
+    answers = () if shares is None or interrupted else tuple(shares.answers())
+    return Mutation(holding, others, original.counts.distinct, tuple(judged), interrupted, answers)
+
+
+class _Shares:
+    """The parts of the properties: those without effect, and of the others, which mutants need them."""
+
+    def __init__(self, system: System, holding: Sequence[str], options: SearchOptions) -> None:
+        self._parts = [p for name in holding for p in property_parts(system, system.property(name))]
+        stronger = [p.stronger for p in self._parts if p.stronger is not None]
+        whole = replace(system, properties=(*system.properties, *stronger))
+        names = tuple(p.name for p in stronger)
+        found = explore(whole, replace(options, properties=names)) if names else None
+        self._verdicts = {} if found is None else {f.property: f.verdict for f in found.findings}
+        weaker = tuple(p.weaker for p in self._parts if p.weaker is not None and not self._is_idle(p))
+        self.names = tuple(p.name for p in weaker)
+        self.extended = _with_properties(system, weaker)
+        """The system with the weaker properties."""
+        self._needed: dict[str, str] = {}
+        self._open: set[str] = set()
+
+    def _is_idle(self, part: PropertyPart) -> bool:
+        return part.stronger is not None and self._verdicts.get(part.stronger.name) is Verdict.HOLDS
+
+    def note(self, mutant: Mutant, verdicts: Mapping[str, Verdict]) -> None:
+        """Take note of the verdicts about a mutant."""
+        for part in self._parts:
+            if part.weaker is None or verdicts.get(part.property) is not Verdict.VIOLATED:
+                continue
+            verdict = verdicts.get(part.weaker.name)
+            if verdict is Verdict.HOLDS:
+                self._needed.setdefault(part.weaker.name, mutant.label)
+            elif verdict is not None and verdict is not Verdict.VIOLATED:
+                self._open.add(part.weaker.name)
+
+    def answers(self) -> Iterator[JudgedPart]:
+        """The answer about each part."""
+        for part in self._parts:
+            name = None if part.weaker is None else part.weaker.name
+            if self._is_idle(part):
+                yield JudgedPart(part, NO_EFFECT)
+            elif name in self._needed:
+                yield JudgedPart(part, NEEDED, self._needed[name])
+            elif name is not None:
+                yield JudgedPart(part, OPEN if name in self._open else NOT_NEEDED)
+            elif part.stronger is not None:
+                known = self._verdicts.get(part.stronger.name)
+                yield JudgedPart(part, NEEDED if known is Verdict.VIOLATED else OPEN)
+
+
+def _with_properties(system: System, more: tuple[Property, ...]) -> System:
+    return replace(system, properties=(*system.properties, *more))
 
 
 class _MutantJudge:
-    def __init__(self, original: Exploration, options: SearchOptions) -> None:
+    def __init__(
+        self, original: Exploration, options: SearchOptions, own: Sequence[str], shares: _Shares | None
+    ) -> None:
         self._original = original
         self._options = options
+        self._own, self._shares = own, shares
         self._system = original.system
         self._interpreter = Interpreter(self._system)
 
@@ -134,12 +209,15 @@ class _MutantJudge:
             return JudgedMutant(mutant, UNDECIDED, because=error.message)
         if found.interrupted:
             return None
-        by = tuple(f.property for f in found.findings if f.verdict in (Verdict.VIOLATED, Verdict.ERROR))
+        findings = [f for f in found.findings if f.property in self._own]
+        if self._shares is not None:
+            self._shares.note(mutant, {f.property: f.verdict for f in found.findings})
+        by = tuple(f.property for f in findings if f.verdict in (Verdict.VIOLATED, Verdict.ERROR))
         if found.mistake is not None:
-            by = (*(f.property for f in found.findings if f.verdict is Verdict.VIOLATED), MISTAKE)
+            by = (*(f.property for f in findings if f.verdict is Verdict.VIOLATED), MISTAKE)
         if by:
             return JudgedMutant(mutant, KILLED, by)
-        undecided = next((f for f in found.findings if f.verdict is not Verdict.HOLDS), None)
+        undecided = next((f for f in findings if f.verdict is not Verdict.HOLDS), None)
         if undecided is not None or not found.complete:
             because = undecided.because if undecided is not None else f"the search ended early ({found.stopped})"
             return JudgedMutant(mutant, UNDECIDED, because=because.splitlines()[0])
