@@ -161,10 +161,16 @@ class Readers:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Fairness constraints: of each instance its constraint, or -1; and of each constraint whether it is weak."""
+    """Fairness constraints: of each the numbers of its instances, and whether it is weak."""
 
-    owner: Array
+    instances: int
+    """Number of instances of actions."""
+    numbers: Sequence[Array]
     weak: Sequence[bool]
+
+    def taken(self, labels: Array, constraint: int) -> Array:
+        """Which steps of instances take a constraint."""
+        return np.isin(labels, self.numbers[constraint])
 
 
 class NodeSet:
@@ -197,10 +203,10 @@ class NodeSet:
         while self._live:
             removed = 0
             for group in groups:
-                owners = np.zeros(len(self.constraints.owner), dtype=np.uint64)
+                owners = np.zeros(self.constraints.instances, dtype=np.uint64)
                 weak = strong = 0
                 for bit, constraint in enumerate(group, sets):
-                    owners[self.constraints.owner == constraint] = 1 << bit
+                    owners[self.constraints.numbers[constraint]] |= np.uint64(1 << bit)
                     weak |= self.constraints.weak[constraint] << bit
                     strong |= (not self.constraints.weak[constraint]) << bit
                 must = weak | ((1 << sets) - 1)
@@ -249,7 +255,7 @@ class NodeSet:
     def component(self, node: int, paths: NodePaths) -> tuple[list[int], int]:
         """Reduce the set to a bottom component that can be reached from a node; returns a path to a node of it."""
         path = [node]
-        none = np.zeros(len(self.constraints.owner), dtype=np.uint64)
+        none = np.zeros(self.constraints.instances, dtype=np.uint64)
         while True:
             paths.search(np.array([path[-1]]), None)
             for first in range(0, len(self.words), BLOCK):
@@ -415,7 +421,7 @@ class FairCycle:
         """The steps that take a constraint: positions of their nodes, and the nodes that follow."""
         sources, targets, labels = self._paths.steps(nodes)
         mine = labels >= 0
-        mine[mine] = self._set.constraints.owner[labels[mine]] == constraint
+        mine[mine] = self._set.constraints.taken(labels[mine], constraint)
         return sources[mine], targets[mine]
 
     def _taking(self, nodes: Array, constraint: int) -> tuple[Array, Array]:
@@ -429,7 +435,7 @@ class FairCycle:
         found = np.zeros(len(nodes), dtype=np.bool_)
         for at, state in enumerate((nodes % self._states).tolist()):
             steps = slice(int(graph.offsets[state]), int(graph.offsets[state + 1]))
-            mine = self._set.constraints.owner[graph.labels[steps]] == constraint
+            mine = self._set.constraints.taken(graph.labels[steps], constraint)
             found[at] = bool((mine & (graph.targets[steps] != state)).any())
         return found
 
@@ -438,7 +444,7 @@ class FairCycle:
         graph = self._set.graph
         for before, after in pairwise([node % self._states for node in self.walk]):
             steps = slice(int(graph.offsets[before]), int(graph.offsets[before + 1]))
-            mine = self._set.constraints.owner[graph.labels[steps]] == constraint
+            mine = self._set.constraints.taken(graph.labels[steps], constraint)
             if before != after and bool((mine & (graph.targets[steps] == after)).any()):
                 return True
         return False
@@ -453,7 +459,7 @@ def find_cycle(graph: StoredGraph, instances: int) -> list[int] | None:
     one = np.ones((1, 1), dtype=np.bool_)
     nothing = files.array(np.uint16, graph.states)
     readers = Readers(one, one, np.zeros((1, 1), dtype=np.uint64), nothing, 0, stays=False)
-    among = NodeSet(graph, readers, Constraints(np.full(instances, -1), ()), files)
+    among = NodeSet(graph, readers, Constraints(instances, (), ()), files)
     if not among.shrink():
         return None
     paths = NodePaths(graph, readers, among.has, files)

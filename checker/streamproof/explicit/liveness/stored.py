@@ -25,10 +25,9 @@ class StoredChecker:
         self.graph = graph
         self._ever_true = ever_true
         constraints = fairness_constraints(system)
-        owner = np.full(len(system.instances), -1, dtype=np.int64)
-        for at, constraint in enumerate(constraints):
-            owner[list(constraint.numbers)] = at
-        self._constraints = Constraints(owner, [c.fairness is Fairness.WEAK for c in constraints])
+        numbers = [np.array(one.numbers, dtype=np.int64) for one in constraints]
+        weak = [one.fairness is Fairness.WEAK for one in constraints]
+        self._constraints = Constraints(len(system.instances), numbers, weak)
 
     def decide(self, formula: Formula) -> TemporalAnswer:
         """Whether `formula` is true of every fair behaviour. Raises `TooLarge` for too many atoms, or a full disk."""
