@@ -38,6 +38,8 @@ USUAL = SearchOptions(max_states=1_000_000, time_limit=None)
 """The limits of the search of each mutant that are not given."""
 LAST_STEPS = 6
 """Number of steps of a behaviour that are printed."""
+MOST_DIFFERENT = 3
+"""Number of steps that only one of the two has that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class MutateArguments:
     actions: tuple[str, ...] = flag("Only mutants of this action; may be repeated.", "--action", unit="NAME")
     properties_too: bool = flag("Also judge the parts of the properties.", "--properties")
     least: float = flag(
-        "Least score in percent with which the exit code is 0.", "--least", default=100.0, unit="PERCENT"
+        "Least score in percent with which the exit code is 0.", "--least", default=100.0, unit="PERCENT", least=0
     )
     options: SearchOptions = part(SearchOptions, "max_states", "time_limit", "memory")
     output: Output = part(Output, "quiet", "json_to")
@@ -162,8 +164,8 @@ def _one(judged: JudgedMutant) -> dict[str, Any]:
         if difference is None
         else {
             "behaviour": [step.label for step in difference.trace.steps],
-            "gained": list(difference.gained),
-            "lost": list(difference.lost),
+            "gained": [label for label, _ in difference.gained],
+            "lost": [label for label, _ in difference.lost],
         },
     }
 
@@ -226,6 +228,8 @@ def _survivor(one: JudgedMutant) -> Iterator[Line]:
         shown = ", ".join(["...", *steps[-LAST_STEPS:]] if len(steps) > LAST_STEPS else steps)
         after = f"after {number_of(len(steps), 'step')}: {shown}" if steps else "in an initial state"
         yield line(StyledText(after, "faint"), indent=6)
-        for who, labels in (("only the mutant", difference.gained), ("only the model", difference.lost)):
-            if labels:
-                yield line(StyledText(f"{who}: {', '.join(labels)}", "faint"), indent=6)
+        for who, some in (("only the mutant", difference.gained), ("only the model", difference.lost)):
+            for label, does in some[:MOST_DIFFERENT]:
+                yield line(StyledText(f"{who}: {label} {does}", "faint"), indent=6, hang=8)
+            if len(some) > MOST_DIFFERENT:
+                yield line(StyledText(f"{who}: {len(some) - MOST_DIFFERENT} steps more", "faint"), indent=6)

@@ -20,6 +20,7 @@ from streamproof.mutation.property_parts import PropertyPart, property_parts
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Property, State, System
 from streamproof.system.verdict import Trace, Verdict
+from streamproof.traces.places import changes
 
 KILLED, SURVIVED, EQUIVALENT, UNDECIDED = "killed", "survived", "equivalent", "undecided"
 ANSWERS = (KILLED, SURVIVED, EQUIVALENT, UNDECIDED)
@@ -30,11 +31,12 @@ MISTAKE = "a mistake of the model"
 @dataclass(frozen=True, slots=True)
 class MutantDifference:
     """The shortest behaviour after which a mutant and the original differ: `gained` are the labels of steps that only the
-    mutant has there, `lost` those that only the original has; without both, the mutant begins in that state."""
+    mutant has there, `lost` those that only the original has, each with what it changes; without both, the mutant begins in
+    that state."""
 
     trace: Trace
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
+    gained: tuple[tuple[str, str], ...]
+    lost: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +247,15 @@ class _MutantJudge:
                 pairs = zip(changed, ours, theirs, strict=True)
                 different = [(one or other, was, now) for (one, other), was, now in pairs if was != now]
                 labels = [(instance.label, was, now) for instance, was, now in different if instance is not None]
-                gained = tuple(label for label, _, now in labels if now is not None)
-                lost = tuple(label for label, was, _ in labels if was is not None)
+                gained = tuple((label, self._does(state, now)) for label, _, now in labels if now is not None)
+                lost = tuple((label, self._does(state, was)) for label, was, _ in labels if was is not None)
                 return MutantDifference(self._trace(number), gained, lost)
         return None
+
+    def _does(self, state: State, after: State | str) -> str:
+        if isinstance(after, str):
+            return f"is an evaluation error: {after}"
+        return f"changes {', '.join(map(str, changes(self._system, state, after))) or 'nothing'}"
 
     def _steps(
         self, interpreter: Interpreter, instances: Sequence[Instance | None], state: State
@@ -267,7 +274,7 @@ class _MutantJudge:
         if new is not None:
             return MutantDifference(Trace((new,), ()), (), ())
         lost = next((state for state in ours if state not in set(theirs)), None)
-        return None if lost is None else MutantDifference(Trace((lost,), ()), (), ("the original begins here",))
+        return None if lost is None else MutantDifference(Trace((lost,), ()), (), (("the original", "begins here"),))
 
     def _trace(self, number: int) -> Trace:
         search = self._original.search
