@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import click
+
 from streamproof import __version__
 from streamproof.base.errors import Exit, UsageError
 from streamproof.base.options import SearchOptions, flag
@@ -53,7 +55,10 @@ class MutateArguments:
     actions: tuple[str, ...] = flag("Only mutants of this action; may be repeated.", "--action", unit="NAME")
     properties_too: bool = flag("Also judge the parts of the properties.", "--properties")
     least: float = flag(
-        "Least score in percent with which the exit code is 0.", "--least", default=100.0, unit="PERCENT", least=0
+        "Least score in percent with which the exit code is 0.",
+        default=100.0,
+        unit="PERCENT",
+        type=click.FloatRange(0, 100),
     )
     options: SearchOptions = part(SearchOptions, "max_states", "time_limit", "memory")
     output: Output = part(Output, "quiet", "json_to")
@@ -80,8 +85,6 @@ def command(given: MutateArguments) -> int:
     unknown = [kind for kind in given.kinds if kind not in kinds()]
     if unknown:
         raise UsageError(f"no kind of mutants is called {unknown[0]!r}", remedy=f"the kinds are: {', '.join(kinds())}")
-    if not 0 <= given.least <= 100:
-        raise UsageError("--least is a percentage from 0 to 100", remedy="give another number, or leave it out")
     selection = given.chosen.select()
     system, compared = selection.compared()
     names = [action.name for action in system.actions]
