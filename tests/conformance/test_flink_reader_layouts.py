@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -11,7 +12,7 @@ from shares import share
 from streamproof.conformance.event import Event
 from streamproof.conformance.flink import FlinkRun, read_run
 from streamproof.conformance.flink.global_failures import read_causes
-from streamproof.conformance.flink.log_records import read_head
+from streamproof.conformance.flink.log_records import cleaned, read_head
 from streamproof.conformance.flink.message_forms import FORMS
 
 JOB = "337d69de26fec894361caf2e7c702644"
@@ -329,3 +330,21 @@ def test_a_chain_of_causes() -> None:
 def test_text_is_no_exception() -> None:
     """A message whose lines name no exception has no cause."""
     assert read_causes(None, ["Some text: here", "more"]) == {}
+
+
+@pytest.mark.parametrize("kept", [40, pytest.param(1, marks=pytest.mark.long)])
+def test_the_usual_head_is_read_as_any_other(kept: int, flink_logs: Path, flink_live: Path) -> None:
+    """The head of each line, and of copies with a character left out, doubled or exchanged, is that of the general way."""
+    random, usual = Random(kept), 0
+    for file in sorted(file for logs in (flink_logs, flink_live) for file in logs.rglob("*.log*") if file.is_file()):
+        for number, raw in enumerate(file.read_bytes().splitlines(), 1):
+            if random.randrange(kept):
+                continue
+            text = cleaned(raw, "", number, lambda problem: None) or ""
+            at = random.randrange(min(len(text), 120) + 1)
+            other = random.choice(("", text[at : at + 1] * 2, *"[]{} -&.W/0\x1f\n", "WARN ", "[] - "))
+            for line in (text, text[:at] + other + text[at + 1 :], text[:at] + other + text[at:]):
+                found = read_head(line)
+                assert found == read_head(line, general=True), line
+                usual += found is not None
+    assert usual > 50_000 / kept

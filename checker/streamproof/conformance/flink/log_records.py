@@ -44,6 +44,11 @@ _UP_TO_LOGGER: Final = (
 _HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN})*+)\s*+(?:(?<= )-|:) ")
 # Without a mark before the message, more lines look like heads, so this form is tried last.
 _BARE_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN}(?=\s))*+)\s++")
+# The usual layout, which most lines have: what it matches, `_HEAD` matches alike, more slowly.
+_USUAL_HEAD: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3}) (TRACE|DEBUG|INFO|WARN|ERROR) {1,2}"
+    r"([A-Za-z_][\w.]{0,200}+) +\[\] - (?![\[{])([^&\n\x1f]*+)\Z"
+)
 _LONGEST: Final = 2048
 """Maximum number of characters of a line before its message."""
 _DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
@@ -80,8 +85,14 @@ class Head:
     job: str | None
 
 
-def read_head(line: str) -> Head | None:
-    """The head in `line`, or None if it is not a head."""
+def read_head(line: str, *, general: bool = False) -> Head | None:
+    """The head in `line`, or None if it is not a head. `general`: not by the shorter way for the usual layout, for tests."""
+    usual = None if general else _USUAL_HEAD.match(line)
+    if usual is not None:
+        date, clock, fraction, level, logger, message = usual.groups()
+        name = logger.rpartition(".")[2]
+        flink = logger.startswith(("org.apache.flink.", "o.a.f."))
+        return Head(f"{date}T{clock}.{fraction}", level, name, flink, message, None, None)
     if _MARK in line and (translated := _TRANSLATED.match(line)):
         ts, level, logger, thread, job = translated.groups()
         message = unescaped(line[translated.end() :].partition("\n")[0])

@@ -12,7 +12,8 @@ partition `partition`, `dataset`, `pnum`, `producer`; a task `task` and `paralle
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from sys import intern
 from typing import Any, Final
 
 from streamproof.base.records import dataclass
@@ -364,14 +365,17 @@ LONGEST: Final = 1 << 16
 _OFFERED: Final = re.compile(rf"allocationId=({HEX})")
 
 
+_TEXT_ARGUMENT, _NUMBER_ARGUMENT, _FLAG = range(3)
+
+
 @dataclass(frozen=True, slots=True)
 class MessageForm:
     """One family's message: `read` gives the arguments of a message of this format."""
 
     family: str
     pattern: re.Pattern[str]
-    numbers: frozenset[str]
-    """The arguments that are numbers; the others are text."""
+    arguments: tuple[tuple[str, int, int], ...]
+    """The name of each, the position of its group, and its kind. Texts are kept once: attempts have a dozen lines each."""
 
     def read(self, message: str) -> dict[str, Any] | None:
         """Arguments of the event, or None if `message` does not match."""
@@ -381,17 +385,18 @@ class MessageForm:
         if found is None:
             return None
         try:
-            return self._arguments(found.groupdict())
+            return self._arguments(found.groups())
         except ValueError:  # a number of thousands of digits, caused only by damage
             return None
 
-    def _arguments(self, groups: Mapping[str, str | None]) -> dict[str, Any]:
+    def _arguments(self, groups: Sequence[str | None]) -> dict[str, Any]:
         args: dict[str, Any] = {}
-        for name, text in groups.items():
-            if name in _FLAGS:
+        for name, group, kind in self.arguments:
+            text = groups[group]
+            if kind == _FLAG:
                 args[name] = text is not None
             elif text is not None:
-                args[name] = int(text) if name in self.numbers else text
+                args[name] = intern(text) if kind == _TEXT_ARGUMENT else int(text)
         if "place" in args:
             # Names count subtasks from 1, identifiers from 0.
             place = args.pop("place")
@@ -415,7 +420,12 @@ def _index() -> dict[str, tuple[MessageForm, ...]]:
     for loggers, families in _TABLE.items():
         for family, patterns in families.items():
             for pattern in (patterns,) if isinstance(patterns, str) else patterns:
-                form = MessageForm(family, re.compile(pattern, re.ASCII), frozenset(_NUMBER.findall(pattern)))
+                compiled, numbers = re.compile(pattern, re.ASCII), frozenset(_NUMBER.findall(pattern))
+                arguments = tuple(
+                    (name, at - 1, _FLAG if name in _FLAGS else _NUMBER_ARGUMENT if name in numbers else _TEXT_ARGUMENT)
+                    for name, at in compiled.groupindex.items()
+                )
+                form = MessageForm(family, compiled, arguments)
                 for logger in loggers:
                     forms.setdefault(logger, []).append(form)
     return {logger: tuple(found) for logger, found in forms.items()}

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from streamproof.base.errors import InputError, Loc
 from streamproof.base.options import setting
@@ -174,17 +174,19 @@ class _LogReader:
         jobs, joins, open_ = resolve(self.drafts, submitted)
         self.unsure |= open_
         rest = find_rest(self.source.folder, joins.names, self.problems.append)
-        events = tuple(
-            Event(job, draft.process, draft.seq, draft.family, draft.args, draft.ts, file=draft.file, line=draft.line)
-            for draft, job in zip(self.drafts, jobs, strict=True)
-        )
+        placed = _placed(processes, self.drafts)
+        made: list[Any] = self.drafts  # each becomes its event: both would take twice the memory
+        for at, job in enumerate(jobs):
+            of: Draft = made[at]
+            made[at] = Event(job, of.process, of.seq, of.family, of.args, of.ts, file=of.file, line=of.line)
+        events = tuple(made)
         return FlinkRun(
             name=self.source.name,
             events=events,
             counts=dict(self.counts),
             unknown=dict(self.unknown),
             problems=tuple(self.problems),
-            processes=_placed(processes, self.drafts),
+            processes=placed,
             jobs=dict(joins.names),
             graphs=dict(joins.graphs),
             rest=rest,
@@ -221,14 +223,19 @@ class _LogReader:
         clock, orders, latest = Clock(self.problems.append), dict[str, LineOrder](), dict[int, None]()
         self.repetitions = Repetitions()
         for record in read_records(files, self.problems.append):
-            whole.add(record.file)
-            self.others.setdefault(record.file, Counter())[record.head.logger] += 1
+            if record.file not in orders:
+                whole.add(record.file)
+                orders[record.file] = LineOrder(latest)
+                self.others.setdefault(record.file, Counter())
+            self.others[record.file][record.head.logger] += 1
             clock.look(record)
-            orders.setdefault(record.file, LineOrder(latest)).look(record)
+            orders[record.file].look(record)
             if record.head.level not in ("WARN", "ERROR"):
                 self.at_info.add(record.head.logger)
                 self.debugged |= record.head.level == "DEBUG" and record.head.logger == "Task"
-            cut = next((at for at, text in enumerate(record.detail, 1) if _CUT_OUT.fullmatch(text)), None)
+            cut = None
+            if record.detail:
+                cut = next((at for at, text in enumerate(record.detail, 1) if _CUT_OUT.fullmatch(text)), None)
             if cut is not None:
                 where = f"line {record.line + cut} of {Path(record.file).name}"
                 self.excused.setdefault(log.process, f"{where} stands for lines that were cut out")
@@ -242,6 +249,7 @@ class _LogReader:
                 self._reject(file)
         self.recognised |= bool(logged)
         self._doubt_delivery(log.process, [file for file, order in orders.items() if order.lost])
+        self.repetitions = Repetitions()  # the old one knows every line
         excuse = log.excuse or self._mixed(log.process) or self._silenced(log.process) or _joined(orders)
         if excuse is not None:
             self.excused.setdefault(log.process, excuse)
