@@ -25,6 +25,7 @@ from streamproof.conformance import (
     InputError,
     RunVerdict,
     judge,
+    overlapping,
     read_events,
     validate_paths,
     write_ndjson,
@@ -105,7 +106,9 @@ def records(verdicts: list[RunVerdict]) -> list[Any]:
 @pytest.mark.parametrize(
     "seeds", [range(20), pytest.param(range(20, 4000), marks=pytest.mark.long)], ids=["few", "many"]
 )
-def test_a_followed_log_has_the_verdicts_of_its_file(seeds: range, tmp_path: Path) -> None:
+def test_a_followed_log_has_the_verdicts_of_its_file(
+    seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The verdicts are those of the file, and each rejection those of the lines up to it, which no later line changes."""
     seen, file, start = Counter[str](), tmp_path / "stdin", tmp_path / "part" / "stdin"
     start.parent.mkdir()
@@ -131,10 +134,12 @@ def test_a_followed_log_has_the_verdicts_of_its_file(seeds: range, tmp_path: Pat
             write_ndjson(events, file)
             binding = EventLog(system, hidden=hidden, ordered=random.random() < 0.2)
             live, early = LiveLog("random", binding), dict[str, tuple[int, RunVerdict]]()
+            monkeypatch.setattr(overlapping, "FORGET", 1_000)
             try:
                 expected = judge(binding.plan(file, None), "random")
             except InputError:
                 expected = []
+            monkeypatch.setattr(overlapping, "FORGET", random.choice((0, 3, 1_000)))
             if expected:
                 for number, event in enumerate(read_events(file), 1):
                     reported = live.take(event)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from streamproof import Model, Range, State, action, require
-from streamproof.conformance import Event, EventLog, JudgedEvents, judge
+from streamproof.conformance import Event, EventLog, JudgedEvents, judge, overlapping
 
 
 class Cell(Model):
@@ -95,10 +95,11 @@ def possible(events: Log) -> bool:
 @pytest.mark.parametrize(
     "seeds", [range(600), pytest.param(range(1_000, 12_000), marks=pytest.mark.long)], ids=["few", "many"]
 )
-def test_every_order_is_tried(tmp_path: Path, seeds: range) -> None:
-    """The verdict is that of all permutations."""
+def test_every_order_is_tried(tmp_path: Path, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict is that of all permutations, also if nodes of the search are forgotten as soon as possible."""
     file, seen = tmp_path / "log.ndjson", Counter[str]()
     for seed in seeds:
+        monkeypatch.setattr(overlapping, "FORGET", 1_000 if seed % 2 else 0)
         events = drawn(random.Random(seed))
         file.write_text("".join(f"{json.dumps(event)}\n" for event in events))
         (verdict,) = judge(BINDING.plan(file, None), "cell")

@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from itertools import chain
 from pathlib import Path
+from sys import intern
 from typing import Any, BinaryIO, Final
 
 from streamproof.base.errors import InputError, Loc
@@ -243,7 +244,8 @@ def _plain_event(data: object, name: str, number: int) -> Event | None:
     for count in clock.values() if clock else ():
         if type(count) is not int or count < 0:
             return None
-    return Event(trace, process, seq, event, args or {}, None, clock, state, name, number)
+    # A log has few names, each of which is kept once.
+    return Event(intern(trace), intern(process), seq, intern(event), args or {}, None, clock, state, name, number)
 
 
 def _event(data: object, name: str, number: int) -> Event:

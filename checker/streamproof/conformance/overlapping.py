@@ -64,7 +64,7 @@ class OverlapTracker:
     _stuck: list[_Point] = field(init=False, default_factory=list)
     _in_line: bool = field(init=False)
     """Whether there is one account, without overlapping calls: then only the furthest nodes explain a rejection."""
-    _full: int = field(init=False, default=FORGET)
+    _full: int = field(init=False, default_factory=lambda: FORGET)
     """Number of nodes at which those are looked for that can be forgotten."""
     _before: Counter[str] = field(init=False, default_factory=Counter)
     """The actions of the path to the only open node, up to its kept part."""
@@ -85,21 +85,30 @@ class OverlapTracker:
 
     def run(self) -> Tracked:
         """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
+        open_because = self._search()
+        if open_because is None:
+            return self._outcome(*self._furthest, rejection=self._refuse(self._stuck))
+        if open_because:
+            return self._outcome(*self._furthest, exhausted=open_because)
+        return self._outcome(*self._stack[-1])
+
+    def _search(self) -> str | None:
+        """Looks for an order of all that is known of the log; from what it finds it goes on the next time. Empty: there is
+        one; None: there is none; else why that is open."""
         ends = tuple(map(len, self.task.spans))
         while self._stack:
             point, path = self._stack.pop()
             if point.progress > self._furthest[0].progress:
                 self._furthest = point, path
             if point.at == ends:
-                self._stack.append((point, path))  # from here the log goes on, if it does
-                return self._outcome(point, path)
+                self._stack.append((point, path))
+                return ""
             if len(self._seen) > self._full:
                 self._forget(point.progress)
             if len(self._seen) > self.limit:
                 self._stack.append((point, path))
                 of = "events" if self.task.any_order else "overlapping calls"
-                why = f"more than {self.limit:,} orders of {of} are possible"
-                return self._outcome(*self._furthest, exhausted=why)
+                return f"more than {self.limit:,} orders of {of} are possible"
             after = list(self._next(point))
             if not after or self.task.any_order:
                 self._note_stuck(point)
@@ -108,30 +117,27 @@ class OverlapTracker:
                     self._seen.add(next_point)
                     self._stack.append((next_point, Path(path, taken) if taken else path))
         if self._unfinished(self._stuck):
-            why = "the record of a process ends before the other's does, which waits for it"
-            return self._outcome(*self._furthest, exhausted=why)
-        return self._outcome(*self._furthest, rejection=self._refuse(self._stuck))
+            return "the record of a process ends before the other's does, which waits for it"
+        return None
 
     def follow(self, span: Span) -> Tracked | None:
-        """Follows one more span, which no other overlaps, of the only account, a list; None while it is accepted. The spans
+        """Follows one more span, which no other overlaps, of the only account, a list; None while it is accepted. Spans
         before it are let go of: `Tracked.events` lacks them."""
         account = self.task.spans[0]
         assert isinstance(account, list)
         account.append(span)
         self._beside[0].append(())
-        tracked = self.run()
-        if tracked.rejection is not None or tracked.exhausted is not None:
-            return tracked
-        if len(self._stack) == 1:
+        if self._search() != "":
+            return self.run()
+        if len(self._stack) == 1 and len(account) - self._forgotten > FORGET:
             point, path = self._stack.pop()
             self._before = path.counts() + self._before
             self._stack.append((point, START))
             self._furthest = self._stack[-1]
             self._seen = {point}
             self._stuck.clear()
-            for at in range(self._forgotten, point.at[0]):
-                account[at] = _ACCEPTED
-            self._forgotten = point.at[0]
+            account[self._forgotten :] = [_ACCEPTED] * (len(account) - self._forgotten)
+            self._forgotten = len(account)
         return None
 
     def _forget(self, progress: int) -> None:

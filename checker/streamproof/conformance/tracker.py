@@ -203,17 +203,17 @@ class Tracker:
         return step
 
     def _computed(self, belief: Belief, observation: Observation) -> BeliefStep | None:
-        closed = self._reduced(belief)
+        closed, groups = self._reduced(belief), belief.groups
         after: dict[State, Link] = {}
+        # A state is large, and its hash is not kept: it is looked up as seldom as possible.
         for state, (at, before) in closed.items():
             found: Iterable[tuple[State, Taken]]
-            if state in belief.groups:
-                found = self._delaying.after(observation, state, belief.groups[state]).items()
+            if groups and state in groups:
+                found = self._delaying.after(observation, state, groups[state]).items()
             else:
                 found = self._steps.explained(observation, state)
             for end, taken in found:
-                if end not in after:
-                    after[end] = at, before + taken
+                after.setdefault(end, (at, before + taken))
         if not after:
             return None
         return BeliefStep(self._steps.beliefs.get(self._kind, after), tuple(after.values()), len(closed))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -140,7 +140,7 @@ def _case(trace: str, events: Sequence[Event], flow: Iterable[Event]) -> Unit:
     own = _in_order([e for e in events if e.process != JOBMASTER])
     own.sort(key=lambda e: (e.clock or {}) != {e.process: 1} or e.event != REPLAYED)
     wrong = contradictions(_by_process(own), ("record_produced", *leaving))
-    observed = [replace(_observed(e, of), impossible=wrong.get((e.process, e.seq))) for e in own]
+    observed = [_observed(e, of, wrong.get((e.process, e.seq))) for e in own]
     if "finished" in of_master:
         observed.append(Observation(of_master["finished"], before=tuple(_finished(of.tasks))))
     observed += _out_of_order(e for e in events if e.process == JOBMASTER)
@@ -236,7 +236,7 @@ def _by_process(events: Sequence[Event]) -> dict[str, list[Event]]:
     return found
 
 
-def _observed(event: Event, of: Machine) -> Observation:
+def _observed(event: Event, of: Machine, impossible: str | None) -> Observation:
     if event.process not in of.tasks:
         raise InputError(f"{event.process!r} is no subtask of the graph", loc=event.loc)
     if event.event not in _MEANING:
@@ -246,8 +246,8 @@ def _observed(event: Event, of: Machine) -> Observation:
     after = [_agrees(event, name, value) for name, value in sorted((event.state or {}).items())]
     if event.event in RECORD_EVENTS:
         after.append(_NONE_LOST)
-    found = Observation(event, (moves,), tuple(after), before)
-    return replace(found, like=meaning(found))
+    found = Observation(event, (moves,), tuple(after), before, impossible)
+    return Observation(event, (moves,), found.constraints, before, impossible, like=meaning(found))
 
 
 def _agrees(event: Event, name: str, value: Any) -> Constraint:
