@@ -84,7 +84,7 @@ def _step(system: System, instance: Instance) -> Expr:
 
 @pytest.mark.parametrize(
     ("seeds", "systems"),
-    [(range(8), 3), pytest.param(range(8, 400), 150, marks=pytest.mark.long)],
+    [(range(8), 3), pytest.param(range(8, 150), 55, marks=pytest.mark.long)],
     ids=["few", "many"],
 )
 def test_random_systems(panel: Any, seeds: range, systems: int) -> None:

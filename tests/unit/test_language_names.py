@@ -432,6 +432,50 @@ def test_fairness_in_another_form_is_refused() -> None:
         Misspelt.system()
 
 
+class Groups(Model):
+    """Choices and parameters that are sets."""
+
+    check_deadlock = False
+
+    def state(self) -> State:
+        """A set."""
+        return State(seen=sp.Set(sp.Enum("a", "b", "c")))
+
+    @action(group=[frozenset({"b", "a"}), frozenset({"c"})])
+    def go(self, s: Any, group: frozenset[str]) -> None:
+        """To another one."""
+        chosen = choose([{"c", "b", "a"}, set(), {"b"}])
+        require(group != chosen)
+        s.seen = chosen
+
+    @sp.invariant
+    def small(self, s: Any) -> bool:
+        """Not with the first choice."""
+        return len(s.seen) < 3
+
+
+def test_sets_are_shown_in_order() -> None:
+    """A step has the same name in every run, and Python runs the rule alike."""
+    labels = [i.label for i in Groups.system().instances]
+    assert labels[0] == "go(group={a, b})[chosen={a, b, c}]"
+    assert labels[-1] == "go(group={c})[chosen={b}]"
+    assert sp.check(Groups).finding("small").verdict is VIOLATED
+
+
+class Keyed(Groups):
+    """A record as a key."""
+
+    def state(self) -> State:
+        """An array of records."""
+        return State(seen=sp.Set(sp.Enum("a", "b", "c")), at=sp.Array(sp.Record(x=Bool()), Bool()))
+
+
+def test_a_record_is_no_key() -> None:
+    """The message says what is."""
+    with pytest.raises(ModelError, match=r"a Record\(x=Bool\) cannot index an Array\n  list the tuples of its fields"):
+        Keyed.system()
+
+
 def test_choose_of_an_object_is_its_method() -> None:
     """A label is one of streamproof's `choose`."""
     mine = SimpleNamespace(choose=lambda **given: 1)

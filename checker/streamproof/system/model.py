@@ -180,7 +180,7 @@ class Instance:
         if len(self.sorts) == len(values):
             pairs = zip(values, self.sorts, strict=True)
             values = [v if sort is None or v is None else show(sort, v) for v, sort in pairs]
-        every = tuple(map(str, values))
+        every = tuple(map(_value_text, values))
         return every[: len(self.args)], every[len(self.args) :]
 
     @property
@@ -196,6 +196,14 @@ class Instance:
         picks = ", ".join(f"{n}={v}" for (n, _), v in zip(self.picks, picked, strict=True) if n not in self.labelled)
         branches = ", ".join(self.branches) if self.labelled else ""
         return f"{self.action}({args})" + (f"[{picks}]" if picks else "") + (f": {branches}" if branches else "")
+
+
+def _value_text(value: Any) -> str:
+    """A parameter or pick as text; the members of a set are in order, as they are not in Python."""
+    if not isinstance(value, frozenset):
+        return str(value)
+    members = sorted(value, key=lambda v: (type(v).__name__, v) if isinstance(v, int | str) else ("", str(v)))
+    return f"{{{', '.join(map(_value_text, members))}}}"
 
 
 @dataclass(frozen=True, slots=True)

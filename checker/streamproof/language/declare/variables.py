@@ -419,9 +419,11 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
     if isinstance(index, list | tuple | range | set | frozenset) and not shape:
         return sort_of_keys(index, loc)
     raise ModelError(
-        f"{index!r} cannot index an Array",
+        f"{f'a {index.sort}' if isinstance(index, Decl) else repr(index)} cannot index an Array",
         loc=loc,
-        remedy="use a number, a range, a list of names, numbers or tuples, or an Enum, Range or Bool sort",
+        remedy="list the tuples of its fields as keys, and write s.seen[s.r.a, s.r.b]"
+        if isinstance(index, Decl) and isinstance(index.sort, RecordSort)
+        else "use a number, a range, a list of names, numbers or tuples, or an Enum, Range or Bool sort",
     )
 
 

@@ -279,7 +279,7 @@ class Native:
                     continue
                 fair = self._fairness(state, moves, picks, variables)
             except NoPick as missing:
-                todo += [(*picks.given, plain(option)) for option in reversed(missing.options)]
+                todo += [(*picks.given, _hashable(plain(option))) for option in reversed(missing.options)]
             except EvaluationError as error:
                 yield Run(picks.given, error=error)
             except StreamproofError:
@@ -512,6 +512,11 @@ class Native:
                 self._within[path] = within(move.machine, self.whole)
             self._reached[key] = choice_conditions(move.machine.model, move.action, move.args, self._within[path])
         return self._reached[key]
+
+
+def _hashable(option: Any) -> Any:
+    """An option of a choice as a pick; a set is one that does not change."""
+    return frozenset(option) if isinstance(option, set) else option
 
 
 def _reached(
