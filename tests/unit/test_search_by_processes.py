@@ -79,8 +79,9 @@ def test_random_systems_by_processes(tmp_path: Path, first: int) -> None:
         found = explore(system, options)
         assert (found.counts, list(found.states())) == (counts, states), f"seed {seed}"
         assert found.stopped == stopped
-        verdicts = [f.verdict for f in explore(system, SearchOptions(tier="compiled")).findings]
-        assert [f.verdict for f in found.findings] == verdicts
+        pairs = zip(found.findings, explore(system, SearchOptions(tier="compiled")).findings, strict=True)
+        # Cycles among the states before an evaluation error are found in memory only.
+        assert all(one.verdict is other.verdict for one, other in pairs if not (stopped and other.kind in ENDLESS))
 
 
 @pytest.mark.long

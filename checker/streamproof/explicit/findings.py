@@ -238,13 +238,15 @@ class _SearchJudge:
         if prop.kind is Kind.TERMINATION:
             if self.search.stopped is None and self.search.budget.interrupted:
                 return undecided(prop, ended(Stop.INTERRUPTED))
+            cycle = None
             try:
                 with alarm():
                     cycle = self.search.cycle()
             except TimeUp:
                 return undecided(prop, ended(Stop.TIME))
             except TooLarge as limit:
-                return undecided(prop, str(limit) if self.search.stopped is None else advice(self.search))
+                if self.search.stopped is None:
+                    return undecided(prop, str(limit))
             if cycle is not None:
                 trace = self.witnesses.round(cycle)
                 because = lasso_text(len(trace) - len(cycle), len(cycle), fair=False)
