@@ -535,7 +535,7 @@ def details(group: Sequence[IncidentEntry]) -> Iterator[str]:
         total, most = sum(one.seconds for one in lost), max(one.longest for one in lost)
         since = sorted({one.checkpoint for one in lost if one.checkpoint})
         of = f", after checkpoint {' and '.join(map(str, since))}" if since else ""
-        each = f", {bound}{_long(most)} for one attempt" if count > 1 else ""
+        each = f", the longest {bound}{_long(most)}" if count > 1 else ""
         yield f"done again: the work of {many}{ends}{of}: {bound}{_long(total)} of running in total{each}"
     recovery, own = entry.recovery, entry.happening.designed
     for note in (*(() if own is None else (own,)), *(recovery.designed if recovery is not None else ())):
