@@ -50,6 +50,7 @@ UNJUDGED: Final[Mapping[str, str]] = {
     "slot.unfulfilled": _REQUIREMENTS,
     "tm.": _OTHER_LOGS,
     "tm.closerm": "connections to the ResourceManager are judged on its side",
+    "tm.fatal": "why a TaskManager ends itself is in no machine",
     "tm.estjm": "the JobMaster's side of a registration has no line",
 }
 """Beginning of a family's name -> why; the longest one counts."""
