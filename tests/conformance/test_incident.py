@@ -83,7 +83,9 @@ def test_restores_say_how_much_work_is_repeated(found: Any) -> None:
     assert "no checkpoint is found: what restarts begins without state" in said
     assert "done again: the work of 8 attempts: 5.0 s of running in total, the longest 1.8 s" in said
     assert "checkpoint 1 is restored" in said
-    assert "done again: the work of 8 attempts, after checkpoint 1: 3.6 s of running in total, the longest 465 ms" in said
+    assert (
+        "done again: the work of 8 attempts, after checkpoint 1: 3.6 s of running in total, the longest 465 ms" in said
+    )
     assert (
         "checkpoint 2 fails: org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint Coordinator is" in said
     )
