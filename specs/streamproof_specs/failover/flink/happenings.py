@@ -41,9 +41,11 @@ def happenings(run: FlinkRun, facts: ProcessFacts, job: str) -> tuple[Happening,
             last = max(last, happening.at or "")
             found.append((last, happening))
     others = list(_of_taskmanagers(run, facts, own, masters))
-    missed = max((h.at or "" for h in others if h.text.endswith(_MISSES)), default="")
+    missed = {h.text.removesuffix(_MISSES): h.at or "" for h in others if h.text.endswith(_MISSES)}
     for process in masters:
-        gone = _gone(run, own, process, missed)
+        noticed = {e.args.get("id", e.args.get("tm")) for e in facts.connections.get(process, ())
+                   if e.event != "rm.register"}  # fmt: skip
+        gone = _gone(run, own, process, max((at for tm, at in missed.items() if tm not in noticed), default=""))
         found += [(gone.at or "", gone)] if gone is not None else []
     found = sorted([*found, *((h.at or "", h) for h in others)], key=lambda pair: pair[0])
     return tuple(_after_the_end(happening for _, happening in found))
@@ -79,7 +81,8 @@ def _of_taskmanagers(
 
 
 def _gone(run: FlinkRun, own: Sequence[Event], process: str, missed: str) -> Happening | None:
-    """The end of a JobManager's log while the job has not ended, if a TaskManager loses the connection to it afterwards."""
+    """The end of a JobManager's log while the job has not ended, if a TaskManager missed it afterwards (`missed`: when) whose
+    loss is not in this log: a JobManager that is there notices that."""
     state = next((e.args["new"] for e in reversed(own) if (e.process, e.event) == (process, "job.transition")), None)
     last = next(e for e in reversed(run.events) if e.process == process)
     if state is None or state in ENDED or not missed or (last.ts or "") > missed:
