@@ -129,7 +129,7 @@ def words_of(model: str, variant: str | None, parameters: dict[str, Any], proper
     return words + [word for name in properties or () for word in ("--property", name)]
 
 
-@pytest.mark.parametrize(("model", "variant", "parameters", "properties"), share(CHECKED, 2))
+@pytest.mark.parametrize(("model", "variant", "parameters", "properties"), share(CHECKED, 4))
 def test_check_is_the_verb(
     model: str, variant: str | None, parameters: dict[str, Any], properties: list[str] | None, streamproof: Any
 ) -> None:
@@ -159,7 +159,7 @@ def test_variants_beside_a_model_are_judged(streamproof: Any, folder: Path) -> N
     assert streamproof("prove", "pair.py", "--any", "limit").code == 2
 
 
-@pytest.mark.parametrize("model", ["reference.die_hard", "reference.token_ring", "partition_counts"])
+@pytest.mark.parametrize("model", share(["reference.die_hard", "reference.token_ring", "partition_counts"], 3))
 def test_bounded_check_is_the_verb(model: str, streamproof: Any) -> None:
     """The same with a solver."""
     document = json_of(streamproof, "check", model, "--engine", "bmc", "--depth", "7")

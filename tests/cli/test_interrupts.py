@@ -328,7 +328,7 @@ def test_tests_of_interrupts_end_where_ctrl_c_is_ignored() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("times", [10, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [5, pytest.param(200, marks=pytest.mark.long)])
 def test_ctrl_c_while_the_program_is_loaded(times: int, tmp_path: Path) -> None:
     """At any time; until the program has its handler, the interpreter may report where it was."""
     chance = random.Random(times)

@@ -215,7 +215,10 @@ OBSTACLES: list[tuple[Callable[[Path], object], Callable[[Path], object]]] = [
     (Path.mkdir, Path.rmdir),
 ]
 """What may be in the place of a file: how it is made, and how it is removed."""
-READ_ONLY = {("validate", "--job-graph"), ("run", "--script"), ("bugbench", "--folder"), ("drive", "--scripts")}
+READ_ONLY = {
+    ("check", "--job-graph"), ("validate", "--job-graph"), ("run", "--script"), ("bugbench", "--folder"),
+    ("drive", "--scripts"),
+}  # fmt: skip
 """Options that name what is read."""
 ALL = [pytest.param(case, id=f"{case.words}", marks=case.marks) for cases in CASES.values() for case in cases]
 

@@ -68,7 +68,7 @@ def test_regions_and_restart_sets_are_those_of_random_graphs(built: None) -> Non
     )
 
 
-@pytest.mark.parametrize("rule", CLAIMS["RULES"])
+@pytest.mark.parametrize("rule", share(CLAIMS["RULES"], 4))
 def test_a_rule_that_flink_does_not_have_can_be_read(rule: str) -> None:
     """It is found by its name, with the parameters that it is driven with."""
     words = CLAIMS["RULES"][rule]

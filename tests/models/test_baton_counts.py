@@ -114,7 +114,8 @@ def proved(folder: Path, topology: str) -> None:
     assert run(["verify-certificate", str(certificate), "--unpacked", "200MB", "-q"]) == 0
 
 
-@pytest.mark.parametrize("topology", share(["self-loop", *(n for n in NAMED if n != "self-loop")], len(NAMED)))
+@pytest.mark.long
+@pytest.mark.parametrize("topology", NAMED)
 def test_safety_is_proved_for_any_number_of_records(topology: str, tmp_path: Path) -> None:
     """On each graph of the catalogue."""
     proved(tmp_path, topology)

@@ -173,7 +173,7 @@ def test_steps_are_steps_of_the_model(size: dict[str, int], states: int) -> None
     assert {*BEYOND} - found.same == {"write_off"}, "other actions have steps of the model, too"
 
 
-@pytest.mark.parametrize(("rule", "guard"), share(GUARDS, 12))
+@pytest.mark.parametrize(("rule", "guard"), share(GUARDS, 24))
 def test_a_guard_that_is_dropped_is_noticed(rule: str, guard: str) -> None:
     """An action that is no exception then has a step that is none of the model's."""
     dropped = SMALL.with_instances(

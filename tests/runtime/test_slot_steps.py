@@ -145,7 +145,7 @@ def test_a_rule_that_is_never_enabled_is_noticed(rule: str, tmp_path: Path) -> N
         assert "rejected" in answers(tmp_path)
 
 
-@pytest.mark.parametrize(("rule", "guard"), GUARDS)
+@pytest.mark.parametrize(("rule", "guard"), share(GUARDS, 4))
 def test_a_guard_that_is_dropped_is_noticed(rule: str, guard: str) -> None:
     """An action that is no exception then has a step that is none of the model's."""
     dropped = FINE.with_instances(

@@ -10,6 +10,7 @@ states and steps are decided, temporal properties by `Endless`, *termination* by
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise, product
@@ -214,11 +215,10 @@ class Verifier:
             *self.interpreter.initial_states()
         }:
             reject("it lists a state twice, or its first level is not the initial states")
-        fair: dict[int, int] = {}
+        fair: Counter[int] = Counter()
         for k, constraint in enumerate(fairness_constraints(self.system)):
             for number in constraint.numbers:
-                own = id(self.system.instances[number])
-                fair[own] = fair.get(own, 0) | 1 << k
+                fair[id(self.system.instances[number])] |= 1 << k
         generated, first = ends[0], 0
         for last, deeper in pairwise([*ends, ends[-1]]):
             self.report(f"{first:,} of {len(self.states):,} states")
