@@ -41,6 +41,7 @@ from streamproof import (
 from streamproof.exchange.promela import spin
 from streamproof.exchange.tla import tlc
 from streamproof.system import System, Verdict
+from streamproof.traces.explain import explain
 
 VALUES = 5
 
@@ -182,8 +183,13 @@ class Link(Model):
 
 def test_a_model() -> None:
     """Names as arguments, and a rule with several constraints."""
-    found = {f.property: f for f in explore(Link.system()).findings}
+    system = Link.system()
+    found = {f.property: f for f in explore(system).findings}
     assert {n: f.verdict for n, f in found.items()} == {"left_sends": Verdict.HOLDS, "quiet": Verdict.VIOLATED}
+    trace = found["quiet"].trace
+    assert trace is not None
+    reasons = explain(system, system.property("quiet"), trace).unmet
+    assert [(where, reason.text) for where, reason in reasons] == [("happens infinitely often", "happened(self.carry)")]
 
 
 @pytest.mark.long

@@ -52,7 +52,7 @@ def _judge(system: System, found: Exploration, seen: Counter[str]) -> None:
 
 @pytest.mark.parametrize("bits", [64, 6], ids=["one-word", "wide"])
 @pytest.mark.parametrize(
-    "seeds", [range(4), *(pytest.param(range(n, n + 175), marks=pytest.mark.long) for n in range(4, 700, 175))]
+    "seeds", [range(4), *(pytest.param(range(n, n + 350), marks=pytest.mark.long) for n in range(4, 700, 350))]
 )
 def test_random_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, bits: int) -> None:
     """Behaviours on disk, with small windows and few bits at a time."""
@@ -73,4 +73,4 @@ def test_random_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: 
         for what, share in (("temporal holds", 2), ("temporal violated", 2), ("stutters", 4), ("repeats", 8)):
             assert seen[what] > len(seeds) // share
         for what in ("strong", "termination holds", "termination violated"):
-            assert seen[what] > 2
+            assert seen[what] > 2, seen

@@ -224,6 +224,8 @@ def test_starvation_is_shown_with_its_fairness() -> None:
     text = render_text(system, system.property("nobody_starves"), trace)
     assert text.startswith("Counterexample: nobody_starves is violated by a fair behaviour\n")
     assert "the loop starts here" in text
+    assert "Why the formula is false:\n  true in state" in text
+    assert "\n  false in every state from state" in text
     assert "Why this behaviour is fair:" in text
     assert "not enabled in state" in text
 

@@ -173,7 +173,7 @@ def _unmet(interpreter: Interpreter, prop: Property, past: Past) -> Iterator[tup
         if isinstance(one.atom, Atom):
             then = Past(trace, at, past.wanted)
             readings = _readings(interpreter, one.atom.expr, one.atom.text, trace.states[at], None, then)
-        yield sentence(one), Reason(written(one.atom), one.atom.loc, readings)
+        yield sentence(one), Reason(one.atom.text or written(one.atom), one.atom.loc, readings)
 
 
 def last_step(trace: Trace) -> tuple[int, int]:
