@@ -220,7 +220,7 @@ class CountingVotes(Adapter):
         return {"manager": dict(self.manager), "transaction": self.decided, **known, **sent}
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", [*range(1, 6), *(pytest.param(n, marks=pytest.mark.long) for n in range(6, 41))])
 def test_what_only_a_repeated_step_shows_is_found(seed: int) -> None:
     """The state of the model stays, that of the implementation does not; walks soon end where nothing changes any more."""
     subject = subject_of(selected("reference.two_phase_commit"))

@@ -1,4 +1,4 @@
-"""Why a formula is false of a behaviour: what is said is true of it, and suffices, by truth tables."""
+"""Why a formula is false of a behaviour: the reasons are true of it and suffice, by truth tables."""
 
 from __future__ import annotations
 

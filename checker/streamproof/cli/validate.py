@@ -44,7 +44,7 @@ class _Runs(click.Path):
     """A path that exists, or a pattern, which the reader of runs expands."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or the unexpanded pattern, or what stands for standard input."""
+        """The path, the pattern without expansion, or the path of standard input."""
         is_kept = str(value) == STANDARD or any(c in str(value) for c in "*?[")
         return Path(value) if is_kept else super().convert(value, param, ctx)
 

@@ -49,7 +49,7 @@ CHUNK = 1 << 16
 HEAD = 1 << 20
 """Number of bytes without a line's end after which no first line is waited for."""
 GROWN = 4
-"""A log is judged again when this share of it, one in so many lines, is new."""
+"""A log is judged again when at least one of `GROWN` of its lines is new."""
 _PACKED = (b"\x1f\x8b", b"PAR1")
 FEW = 50
 """Number of new lines before which a log is not judged."""

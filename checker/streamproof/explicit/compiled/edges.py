@@ -64,7 +64,7 @@ def _graph_bytes(search: Expanded) -> int:
 
 
 def fits(search: Expanded, copies: int = 1) -> bool:
-    """Whether the state graph, or so many of its size, can be in memory."""
+    """Whether `copies` times the memory of the state graph is free."""
     return search.known < 1 << 31 and search.budget.allows(copies * _graph_bytes(search))
 
 

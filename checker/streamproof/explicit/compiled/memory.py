@@ -430,7 +430,7 @@ class StateTable:
         return True
 
     def _room_in(self, files: Sequence[Reserve], states: int) -> bool:
-        """Whether files, if these are some, have room on the disk for so many states."""
+        """Whether the disk has room for this number of states, if they are in files."""
         sizes = [self.stored_size(kind) * states for kind in range(len(files))]
         return all(not isinstance(f, FileReserve) or f.ensure(size) for f, size in zip(files, sizes, strict=True))
 
