@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from streamproof.system import Interpreter, System, Trace, Variable
+from streamproof.system import Interpreter, Kind, Property, System, Trace, Variable
 from streamproof.system import build as b
 from streamproof.system.formula import (
     Always,
@@ -22,7 +22,8 @@ from streamproof.system.formula import (
     Until,
 )
 from streamproof.system.sorts import BOOL
-from streamproof.system.temporal import LassoTruth
+from streamproof.system.temporal import LassoTruth, refutes
+from streamproof.traces.explain import explain
 from streamproof.traces.unmet import Unmet, sentence, unmet
 
 NAMES = ("p", "q", "r")
@@ -111,3 +112,13 @@ def test_the_reasons_are_true_and_suffice(part: int) -> None:
                 if isinstance(atom, Atom)
             }
             assert not row(formula, other, loop)[0]
+
+
+def test_a_finite_prefix_blames_no_condition() -> None:
+    """That `q` never comes is known of no prefix: the formula is refuted by `p` alone."""
+    p, q, _ = ATOMS
+    prop = Property("both", Kind.TEMPORAL, b.TRUE, formula=AndF((Eventually(q), Always(p))))
+    states = ((True, False, False), (False, False, False))
+    assert refutes(SYSTEM, AndF((Eventually(q), Always(p))), states)
+    assert explain(SYSTEM, prop, Trace(states, (), None)).unmet == ()
+    assert [one.atom for one in unmet(LassoTruth(Interpreter(SYSTEM), Trace(states, (), 1)), Always(p))] == [p]

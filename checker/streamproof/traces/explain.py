@@ -151,10 +151,12 @@ def _explained(interpreter: Interpreter, prop: Property, trace: Trace) -> tuple[
                 ends = (Reason("a terminal state", None, found),)
             waiting = circle_of_waiting(interpreter, trace.states[-1])
             return Explanation(ends, stopped, _slice(interpreter, past), waiting), past
-        case Kind.TEMPORAL:
+        case Kind.TEMPORAL if trace.loop is not None:
             past.reader = len(trace.steps) + 1
             return Explanation(unmet=tuple(_unmet(interpreter, prop, past))), past
-        case Kind.TERMINATION:
+        case (
+            Kind.TERMINATION | Kind.TEMPORAL
+        ):  # what follows a finite prefix is open, and so is which condition is to blame
             return Explanation(), past
         case _:
             assert_never(prop.kind)

@@ -284,13 +284,13 @@ def _conclusion(system: System, prop: Property, trace: Trace, explanation: Expla
                 spans = (StyledText(wait.label, "action"), " needs ", StyledText(wait.condition.text, "failed"))
                 helps = (", which ", StyledText(wait.helper, "action"), f" of {wait.other} would make true")
                 yield line(f"{wait.process}: ", *spans, *helps, indent=2, hang=6)
+        case Kind.TEMPORAL if trace.loop is None:
+            yield line(
+                "The formula is false, whatever follows these states within or outside the constraint.", indent=2
+            )
         case Kind.TEMPORAL:
             yield from _unmet(explanation)
-            if trace.loop is not None:
-                yield from _fairness(system, trace)
-            else:
-                text = "The formula is false, whatever follows these states within or outside the constraint."
-                yield line(text, indent=2)
+            yield from _fairness(system, trace)
         case Kind.TERMINATION | Kind.REACHABLE:
             pass
         case _:
