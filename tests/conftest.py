@@ -116,6 +116,14 @@ def _what_tests_made_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> I
     _counted[0] = len(sys.modules)
 
 
+@pytest.fixture(autouse=True)
+def _the_recursion_limit_stays() -> Iterator[None]:
+    """A library such as mypy raises it for good, and what Python can compile depends on it."""
+    before = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(before)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _caches_of_a_file_end_with_it(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a file of tests computes once for all of them, such as a million nodes of syntax trees."""

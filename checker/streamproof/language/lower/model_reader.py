@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from streamproof.base.errors import Loc, ModelError
+from streamproof.base.options import deep_stack
 from streamproof.base.records import dataclass, replace
 from streamproof.language.declare.declarations import check_module
 from streamproof.language.declare.model import RESERVED, Model, class_place, marked, progress_of
@@ -88,16 +88,13 @@ def choice_conditions(
 @contextmanager
 def deep() -> Iterator[None]:
     """Raises the recursion limit during lowering; a rule that exceeds it is rejected."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, STACK))
     try:
-        yield
+        with deep_stack(STACK):
+            yield
     except RecursionError:
         raise ModelError(
             "the model nests too deeply to be lowered", remedy="shorten the recursion or the expression"
         ) from None
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def declared(model: Model) -> tuple[dict[str, Decl], Loc | None]:
