@@ -52,6 +52,7 @@ def _agree_on(panel: Any, seeds: range, *, with_spin: bool = False) -> None:
     assert compared > 0.8 * len(seeds)
 
 
+@pytest.mark.push
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(systems())
 def test_random_systems(panel: Any, system: System) -> None:

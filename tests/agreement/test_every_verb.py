@@ -394,6 +394,7 @@ def enough(seen: Counter[str], models: int) -> None:
     )
 
 
+@pytest.mark.push
 def test_some_models(tmp_path: Path) -> None:
     """Few models, each in one way or two."""
     enough(compare(range(14), tmp_path, 2), 14)

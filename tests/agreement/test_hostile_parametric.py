@@ -32,6 +32,7 @@ def examined(seeds: Sequence[int], folder: Path, *, hostile: bool, grounding: bo
     return trials
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(("models", "least"), share([(6, 1), (12, 2)], 2))
 def test_hostile_models(models: int, least: int, tmp_path: Path) -> None:
     """What is proved of models with hostile Python is not refuted at special values; most of them are refused."""

@@ -233,6 +233,7 @@ def formula(random: Random, depth: int, atoms: Sequence[Formula] = ATOMS) -> For
     return random.choice(kinds)
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     ("tier", "size", "graphs", "verdicts", "lassos"),
     [

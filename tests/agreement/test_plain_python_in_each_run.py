@@ -460,6 +460,7 @@ def test_bundled_models_are_not_blamed(name: str, variant: str | None, request: 
         assert done.rules == done.of_rules
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     "seeds", [range(40), pytest.param(range(40, 3000), marks=pytest.mark.long)], ids=["few", "many"]
 )

@@ -691,6 +691,7 @@ def check(folder: Path, examples: int) -> None:
     assert stats["error"] > examples // 10
 
 
+@pytest.mark.push
 def test_random_rules(tmp_path: Path) -> None:
     """Random rules: the same enabledness, the same next state, an error on the same line."""
     check(tmp_path, 40)

@@ -60,6 +60,7 @@ def _other(system: System, random: Random) -> System:
     return replace(system, actions=tuple(kept), properties=(), initially=begin, terminal=None)
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("seeds", share([range(40), range(80), range(80, 160), range(160, 260)], 4))
 def test_random_refinements(seeds: range) -> None:
     """A system and one that was changed: initial states and steps as the interpreter sees them, fairness as it is owed."""

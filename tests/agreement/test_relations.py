@@ -160,6 +160,7 @@ def compared(folder: Path, seed: int) -> tuple[int, int]:
     return len(proof.proved), len(header["claims"])
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("seed", share(range(6), 6, first=3))
 def test_what_is_proved_of_relations_holds_at_every_size_searched(seed: int, tmp_path: Path) -> None:
     """No proof, and no certificate, speaks against a small instance."""

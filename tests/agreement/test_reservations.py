@@ -207,6 +207,7 @@ def searched(case: Drawn, random: Random, folder: Path) -> Iterator[CheckResult]
         yield explore(case.system, SearchOptions(**chosen, spill=spilled))
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     "seeds",
     [
@@ -239,6 +240,7 @@ def test_what_a_search_says_of_all_states_is_true(tmp_path: Path, seeds: range) 
     assert said["never enabled"] + said["never true"] >= few, said
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     "seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.long)], ids=["few", "many"]
 )

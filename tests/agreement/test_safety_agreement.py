@@ -19,6 +19,7 @@ from streamproof.system.temporal import fairness_of, true_of
 from streamproof.transform.liveness_to_safety import to_safety
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     ("seeds", "verdicts", "repeats", "stutters"),
     [

@@ -50,6 +50,7 @@ def test_bounded_search_finds_what_breadth_first_search_finds_and_as_early(
     assert seen == counts
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     ("systems", "counts"),
     [

@@ -37,6 +37,7 @@ def _agree(system: System, tier: str, seen: Counter[str]) -> None:
         seen["strong"] += any(o.fairness is Fairness.STRONG and o.enabled is not None for o in finding.fair)
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     "seeds", [range(60), pytest.param(range(60, 420), marks=pytest.mark.long)], ids=["few", "many"]
 )

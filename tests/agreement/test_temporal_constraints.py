@@ -76,6 +76,7 @@ def _judge(graph: Drawn, seen: Counter[str], tier: str = "python") -> None:
         assert violates(graph, walk, finding.trace.loop)
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("seeds", [range(150)])
 def test_random_graphs(seeds: range) -> None:
     """States and steps are cut; both kinds of violation, and formulas that hold, occur."""

@@ -242,6 +242,7 @@ def test_random_systems_are_counted_alike(jar: Path, seeds: range) -> None:
     _each(seeds, random_system, counts_agree)
 
 
+@pytest.mark.push
 def test_random_systems_are_decided_alike(jar: Path) -> None:
     """Properties of every kind, some of them mistakes in themselves."""
     _each(range(13, 14), random_system, verdicts_agree)

@@ -202,6 +202,7 @@ def test_counts_are_counted_again(whole: Any, what: str) -> None:
         assert "rejected" in _rejected(changed)
 
 
+@pytest.mark.push
 def test_the_verdict_cannot_be_changed(whole: Any, fair: Any, lasso: Any, induction: Any) -> None:
     """Every claim of four certificates, turned into every other verdict."""
     tried: Counter[str] = Counter()

@@ -244,6 +244,7 @@ def interrupt(words: str, inputs: Path, tmp_path: Path, times: int, most: float,
                 json.loads((folder / name).read_text())
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("verb", share(VERBS, 24, first=14))
 def test_ctrl_c_ends_a_verb(verb: str, inputs: Path, tmp_path: Path) -> None:
     """Twice in the course of the verb."""

@@ -122,6 +122,7 @@ def pool(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.push
 def test_a_proof_for_every_size(streamproof: Any, pool: Path, golden: Callable[[str, str], None]) -> None:
     """The lemma that was discovered, for which values it is proved, and the way to do it again."""
     done = streamproof("prove", "pool.py", "--any", "users,size", "--property", "bounded")

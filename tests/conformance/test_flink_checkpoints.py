@@ -107,6 +107,7 @@ def test_all_models_with_a_job_graph(flink_logs: Path) -> None:
 # --- lies
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("name", share(list(RUNS), 8))
 def test_lies_are_rejected_at_the_line(name: str, run_of: RunOf) -> None:
     """Two edits of each kind that fits the run."""

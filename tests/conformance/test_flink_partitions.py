@@ -60,6 +60,7 @@ def test_disturbed_copies_are_not_rejected(
     assert sum("accepted" in o.verdicts for o in found) > 2
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("name", share(partition_lies.RUNS, len(partition_lies.RUNS), first=3))
 def test_lies_about_partitions_are_rejected_at_the_line(
     name: str, flink_logs: Path, flink_more: Path, flink_live: Path

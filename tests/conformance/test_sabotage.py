@@ -81,6 +81,7 @@ def test_guards_are_those_of_all_functions_that_a_machine_has() -> None:
 LISTED = PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     "name", [n if n == "checkpoints" else pytest.param(n, marks=pytest.mark.long) for n in SOURCES]
 )

@@ -28,6 +28,7 @@ def check(run: Path, sample: int | None) -> int:
     return len(edits)
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     ("name", "kinds"),
     share(

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from random import Random
 
+import pytest
+
 from random_systems import random_system
 from streamproof.conformance.binding import Move, Observation, Stream, Task
 from streamproof.conformance.event import Event
@@ -93,6 +95,7 @@ def test_every_behaviour_is_accepted() -> None:
     assert seen == {"lines": 896, "hidden steps": 513, "logs with hidden steps": 80, "mistakes of the model": 37}
 
 
+@pytest.mark.push
 def test_a_log_is_rejected_where_no_behaviour_explains_it() -> None:
     """A walk with lines altered is accepted exactly as far as a search over all behaviours explains it."""
     seen: Counter[str] = Counter()

@@ -162,7 +162,7 @@ def with_marks() -> Iterator[ParameterSet]:
             taken = [b for b in found if long or not b.long]
             if taken and (not long or any(b.long for b in taken)):
                 marks = [pytest.mark.spark] if any(STARTS_SPARK.search(b.body) for b in taken) else []
-                marks += [pytest.mark.long] if long else []
+                marks += [pytest.mark.long] if long else [pytest.mark.push] if name == "README.md" else []
                 yield pytest.param(name, long, id=name + ", long" * long, marks=[*marks, *absent])
 
 

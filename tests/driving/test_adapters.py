@@ -57,6 +57,7 @@ def expect_right_and_wrong(command: str) -> None:
     assert [str(call) for call in found.shortest.script.calls] == SHORTEST
 
 
+@pytest.mark.push
 def test_java(java: str) -> None:
     """The adapter in Java."""
     expect_right_and_wrong(java)

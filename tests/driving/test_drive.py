@@ -290,6 +290,7 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.push
 def test_the_command_line_as_a_user_meets_it(tmp_path: Path) -> None:
     """A difference ends with 161, and with a table, an ITF trace, a test and JUnit; the log is rejected by `validate`."""
     adapter = f"{LEASE / 'adapter.py'}:Unfenced"

@@ -85,6 +85,7 @@ def test_the_page_is_well_formed_and_fetches_nothing() -> None:
         assert request not in page.replace("<!DOCTYPE", "")
 
 
+@pytest.mark.push
 @given(st.text(alphabet=st.sampled_from("<>&\"'/=ab ;{}%"), min_size=1, max_size=20))
 def test_no_text_from_a_log_becomes_markup(name: str) -> None:
     """Whatever a task, a file, an action or a message is called, the page has the same elements and shows the text."""

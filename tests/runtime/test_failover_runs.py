@@ -123,6 +123,7 @@ def test_tampered_logs_are_rejected(tmp_path: Path) -> None:
     assert tampered > 20
 
 
+@pytest.mark.push
 def test_a_killed_executor_restarts_its_regions(tmp_path: Path) -> None:
     """On processes: partitions on disk die with their process; the log of the run is accepted by both machines."""
     found = run(EXAMPLES / "sales.py", tmp_path, executors=3, kills=["tm-1@7"])

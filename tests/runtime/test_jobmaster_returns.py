@@ -204,6 +204,7 @@ def test_attempts_are_not_used_twice() -> None:
     assert not outcome.finished
 
 
+@pytest.mark.push
 def test_a_killed_jobmaster_is_replaced(tmp_path: Path) -> None:
     """On processes, with a TaskExecutor killed as well, and the JobMaster twice."""
     kills = ["jobmaster@12", "jobmaster@6", "tm-1@9"]

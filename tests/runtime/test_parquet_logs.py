@@ -115,6 +115,7 @@ def test_tampered_logs_have_the_same_verdicts(recorded: Path, seed: int, tmp_pat
 JOBS = ("components", "sales", "word_count", "readings")
 
 
+@pytest.mark.push
 @pytest.mark.parametrize(
     ("job", "seed"),
     [

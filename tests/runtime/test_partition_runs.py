@@ -135,6 +135,7 @@ def test_partitions_deleted_with_their_taskexecutor_are_noticed(variant: str, tm
     pytest.fail("not caught")
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("variant", share(sorted(LEDGERS), 3))
 def test_each_variant_is_caught(variant: str, tmp_path: Path) -> None:
     """By a rejected log, in at most 20 runs."""

@@ -257,6 +257,7 @@ def test_nothing_is_left_after_a_kill_of_any_process(killed: str, tmp_path: Path
     assert process.returncode == {"jobmaster": 130}.get(killed, process.returncode)
 
 
+@pytest.mark.push
 def test_ctrl_c_ends_all_processes(tmp_path: Path) -> None:
     """With the exit code of an interrupted run, also while a user function never returns."""
     process, mark = started(written(tmp_path, BLOCKED), tmp_path)

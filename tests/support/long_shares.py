@@ -1,4 +1,7 @@
-"""The long tests in shares: one share on each push, balanced by measured durations, and what failed once more.
+"""What runs on each push: a bounded time of each test, a share of the long ones, and what failed once more.
+
+Of a test whose cases together need more than `PUSH` seconds, as many stay as fit, evenly spread, or one that needs at
+most `ALONE`; the others are long. The mark `push` exempts a test.
 
 A pytest plugin (`tests/conftest.py` loads it) with three options, which `.ci/run` and `make test-durations` use:
 
@@ -9,6 +12,7 @@ A pytest plugin (`tests/conftest.py` loads it) with three options, which `.ci/ru
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -17,6 +21,8 @@ from typing import Any
 
 import pytest
 
+PUSH, ALONE = 1.0, 2.0
+"""Seconds of processor time that the cases of one test may need on each push, and a single case of it."""
 SHARES = 30
 """Number of shares. Every long test has run after as many pushes of one commit each."""
 START = 600.0
@@ -32,11 +38,13 @@ SINGLE = 10.0
 TABLE = Path(__file__).parents[1] / "durations.tsv"
 HEADER = "seconds\tcases\ttest\n"
 SECONDS_LEFT = pytest.StashKey[float]()
+NAME = pytest.StashKey[str]()
+"""The name of a test without the group that pytest-xdist appends."""
 OVER = "the time of the share is over"
 
 
-def read_durations(table: Path = TABLE) -> dict[str, float]:
-    """Measured seconds of a case by test, or by test and case for a slow one; nothing when there is no table."""
+def read_durations(table: Path) -> dict[str, float]:
+    """Measured seconds of processor time of a case by test, or by test and case for a slow one; none without table."""
     if not table.exists():
         return {}
     lines = table.read_text(encoding="utf-8").splitlines()[1:]
@@ -46,6 +54,27 @@ def read_durations(table: Path = TABLE) -> dict[str, float]:
 def expected(node: str, durations: dict[str, float]) -> float:
     """Seconds that a test needs: its own, or those of the other cases of its function."""
     return durations.get(node, durations.get(_function(node), UNKNOWN))
+
+
+def within_budget(items: Sequence[pytest.Item], durations: dict[str, float]) -> list[pytest.Item]:
+    """Those of the tests, in order, that run on each push: unknown ones need no time."""
+    functions: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not item.get_closest_marker("long"):
+            functions[_function(item.nodeid)].append(item)
+    stay = set()
+    for cases in functions.values():
+        needed = [durations.get(item.nodeid, durations.get(_function(item.nodeid), 0.0)) for item in cases]
+        whole, mean = sum(needed), sum(needed) / len(needed)
+        number = len(cases) if whole <= PUSH else int(PUSH / mean) or int(mean <= ALONE)
+        chosen = {position * len(cases) // number for position in range(number)}
+        stay |= {item for position, item in enumerate(cases) if position in chosen or item.get_closest_marker("push")}
+    return [item for item in items if item in stay]
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of those that it waited for."""
+    return sum(os.times()[:4])
 
 
 def divide(durations: Sequence[float], shares: int = SHARES) -> list[int]:
@@ -114,14 +143,20 @@ class Shares:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._share: int | None = config.option.share
-        self._durations = read_durations()
+        self._durations = read_durations(TABLE)
         self._seconds: dict[str, float] = defaultdict(float)
         self._long: set[str] = set()
         self._cut: dict[str, str] = {}
+        self._measured = 0.0
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(tryfirst=True)  # before the marks are read
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """The long tests of the share first, which balances two workers, then those that are not long."""
+        stay = set(within_budget(items, self._durations))
+        for item in items:
+            item.stash[NAME] = item.nodeid
+            if item not in stay and not item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.long)
         if self._share is None:
             return
         long = [item for item in items if item.get_closest_marker("long")]
@@ -138,6 +173,7 @@ class Shares:
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # before pytest-timeout reads the limit
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """A long test starts only before the deadline and if it is likely to end in time."""
+        self._measured = processor_seconds()
         if self._share is not None and item.get_closest_marker("long"):
             passed = time.time() - self._config.option.share_began
             if passed >= self._config.option.share_seconds or passed + expected(item.nodeid, self._durations) > LIMIT:
@@ -154,6 +190,8 @@ class Shares:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """What the end of the share interrupts has no result, unless it had ten times its usual time and ten minutes."""
         report = yield
+        before, self._measured = self._measured, processor_seconds()
+        vars(report)["measured"] = item.stash[NAME], self._measured - before
         left = item.stash.get(SECONDS_LEFT, LIMIT)
         interrupted = report.failed and SECONDS_LEFT in item.stash and "from pytest-timeout" in report.longreprtext
         if interrupted and left < max(START, 10 * expected(item.nodeid, self._durations)):
@@ -163,9 +201,10 @@ class Shares:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up the parts of a test; note what the end of the share left out."""
-        self._seconds[report.nodeid] += report.duration
+        name, seconds = getattr(report, "measured", (report.nodeid, 0.0))  # none of a worker that died
+        self._seconds[name] += seconds
         if "long" in report.keywords:
-            self._long.add(report.nodeid)
+            self._long.add(name)
         reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
         if reason.endswith(OVER):
             self._cut[report.nodeid] = reason.removeprefix("Skipped: ").partition(":")[0]

@@ -465,6 +465,7 @@ def agreement(seeds: range, folder: Path, *, indexed: bool = False) -> Counter[t
     return seen
 
 
+@pytest.mark.push
 def test_proofs_of_random_models_are_true(tmp_path: Path) -> None:
     """Most of what is true at small sizes is proved, and nothing that is not."""
     seen = agreement(range(16), tmp_path)

@@ -83,6 +83,7 @@ def vacuous(source: str) -> Iterator[tuple[int, str]]:
                 yield test.lineno, test.name
 
 
+@pytest.mark.push
 def test_assertions_in_loops_have_something_to_check() -> None:
     """No test is listed: `nonempty` of `tests/support` says that there must be a value."""
     files = nonempty(sorted(TESTS.rglob("test_*.py")))

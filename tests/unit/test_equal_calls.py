@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shares import share
 from streamproof import Model
 from streamproof.language.declare.spec import compile_model
 from streamproof.language.lower import equal_calls, model_reader
@@ -36,9 +37,9 @@ def compare(name: str, patch: pytest.MonkeyPatch) -> int:
     return taken
 
 
-@pytest.mark.parametrize("name", ["slots", "failover"])
+@pytest.mark.parametrize("name", share(["checkpoints", "slots", "failover"], 3))
 def test_rules_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two models with all their variants."""
+    """Of models with all their variants, in which calls are taken from others."""
     assert compare(name, monkeypatch) > 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def conditions(draw: Any, depth: int = 2) -> Expr:
     return {"less": b.less, "less_eq": b.less_eq, "eq": b.eq}[kind](left, right)
 
 
+@pytest.mark.push
 def test_what_is_refuted_is_false() -> None:
     """No state satisfies the guards, the path and a condition that is refuted under them; often a condition is refuted."""
     value = Interpreter(SYSTEM).value

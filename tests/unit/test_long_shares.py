@@ -44,6 +44,34 @@ def test_every_test_is_in_exactly_one_share(durations: list[float], shares: int)
         assert mine <= sum(durations) / shares + max(durations, default=0) + 1e-6
 
 
+def test_a_push_runs_what_fits_the_budget(tmp_path: Path) -> None:
+    """Of cases that need too much the first of each part, a single one up to a limit; marked and unknown ones whole."""
+    cases = "@pytest.mark.parametrize('n', range(8))\n"
+    write(
+        tmp_path,
+        f"{cases}def test_many(n):\n    pass\n\n{cases}def test_cheap(n):\n    pass\n\ndef test_alone():\n    pass\n\n"
+        f"{cases}def test_dear(n):\n    pass\n\n@pytest.mark.push\n{cases}def test_exempt(n):\n    pass\n\n"
+        f"{cases}def test_unknown(n):\n    pass\n",
+    )
+    (tmp_path / "table.tsv").write_text(
+        long_shares.HEADER
+        + f"{long_shares.PUSH / 2:.1f}\t8\ttest_some.py::test_many\n{long_shares.PUSH / 8:.3f}\t8\ttest_some.py::test_cheap\n"
+        f"{long_shares.ALONE}\t1\ttest_some.py::test_alone\n{2 * long_shares.ALONE}\t8\ttest_some.py::test_dear\n"
+        f"{2 * long_shares.ALONE}\t8\ttest_some.py::test_exempt\n",
+        encoding="utf-8",
+    )
+    program = f"import pathlib, long_shares\nlong_shares.TABLE = pathlib.Path('table.tsv')\n{PYTEST}"
+    lines = run(tmp_path, "--collect-only", "-q", "-m", "not long", program=program).stdout.splitlines()
+    assert [line.removeprefix("test_some.py::") for line in lines if "::" in line] == [
+        "test_many[0]",
+        "test_many[4]",
+        *(f"test_cheap[{n}]" for n in range(8)),
+        "test_alone",
+        *(f"test_exempt[{n}]" for n in range(8)),
+        *(f"test_unknown[{n}]" for n in range(8)),
+    ]
+
+
 def test_there_are_at_most_thirty_shares() -> None:
     """The whole list is covered in at most 30 pushes, and a share ends within 15 minutes."""
     assert long_shares.SHARES <= 30

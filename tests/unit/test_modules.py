@@ -65,6 +65,7 @@ def cycle(imports: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+@pytest.mark.push
 def test_there_are_no_import_cycles() -> None:
     """Imports for type checkers and inside functions count: they too say what cannot be understood alone."""
     imports = graph(trees())

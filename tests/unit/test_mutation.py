@@ -235,6 +235,7 @@ def shortest(system: System, mutant: System) -> int | None:
     return None
 
 
+@pytest.mark.push
 @pytest.mark.parametrize("first", share(range(0, 400, 20), 20))
 def test_answers_about_random_systems(first: int) -> None:
     """Equivalent ones have one graph; the difference of a survivor is a shortest one; what is noticed is false."""

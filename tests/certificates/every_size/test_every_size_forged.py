@@ -294,6 +294,7 @@ class Wrong(Limited, variant="wrong"):
     assert _code(written, tmp_path, *given, options=twice) == 161
 
 
+@pytest.mark.push
 def test_the_model_given_is_the_model_printed(written: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With `--model` the name in the certificate is not looked at, and not printed."""
     assert _code(written, tmp_path, "--model", "reference.ewd840", model="another") == 0
