@@ -176,6 +176,7 @@ CASES: dict[tuple[str, str], list[Case]] = {
         )
     ],
     ("validate", "--dot"): [Case("validate a-taskfail-1 --dot at.dot")],
+    ("validate", "--html"): [Case("validate a-taskfail-1 --html at.html", marks=(pytest.mark.long,))],
     ("validate", "--json"): [Case("validate a-taskfail-1 --json at.json")],
     ("validate", "--junit"): [Case("validate a-taskfail-1 --junit at.xml")],
     ("validate", "--sarif"): [Case("validate a-taskfail-1 --sarif at.sarif")],

@@ -15,7 +15,7 @@ import click
 from streamproof import __version__
 from streamproof.api.validate import Validation, ValidationOptions
 from streamproof.base.errors import Exit, InputError, UsageError
-from streamproof.base.files import DOT, expect_writable, write
+from streamproof.base.files import DOT, PAGE, expect_writable, write
 from streamproof.base.optional import expect_pyarrow
 from streamproof.base.options import flag
 from streamproof.base.records import dataclass
@@ -92,6 +92,10 @@ class ValidateArguments:
     dot: Path | None = flag(
         "Draw the states before each rejected event, and how far the event gets from each.", unit="FILE"
     )
+    html: Path | None = flag(
+        "Also write a page: for a rejection the events before it, the possible states, and why none explains the event.",
+        unit="FILE",
+    )
     explain: bool = flag(
         "Also print what happened to each job, and for each restart which tasks it restarted, and why."
     )
@@ -140,6 +144,8 @@ def command(given: ValidateArguments) -> int:
         return _to_folder(given, given.verdicts)
     if dot is not None:
         expect_writable(dot, DOT)
+    if given.html is not None:
+        expect_writable(given.html, PAGE)
     counted = JudgedEvents() if counting else None
     request = _request(given)
     if Path(STANDARD) in given.paths:
@@ -202,6 +208,10 @@ def _answered(given: ValidateArguments, verdicts: list[RunVerdict], counted: Jud
         write(dot, frontier_dot(verdicts), DOT)
         if not any(verdict.rejection for verdict in verdicts):
             sys.stderr.write(f"streamproof: warning: {visible(str(dot))} has no states: {NONE}\n")
+    if given.html is not None:
+        from streamproof.report.validation_page import validation_page  # templates are not needed otherwise
+
+        write(given.html, validation_page(validation.recorded), PAGE)
     print_lines(verdict_lines(verdicts, validation.recorded, explain=given.explain), people(json_to))
     if given.explain:
         print_lines(explanation_lines(incidents(validation.recorded)), people(json_to))
@@ -251,9 +261,9 @@ def _to_folder(given: ValidateArguments, folder: Path) -> int:
     """Validation by workers that write the verdicts."""
     if given.master is None:
         raise UsageError("--verdicts requires --master", remedy="give --json FILE, or --master URL")
-    if given.dot or given.explain or given.ci.junit or given.ci.sarif or given.ci.annotations:
+    if given.dot or given.html or given.explain or given.ci.junit or given.ci.sarif or given.ci.annotations:
         raise UsageError(
-            "--verdicts collects no verdicts for --dot, --explain, --junit, --sarif and --annotations",
+            "--verdicts collects no verdicts for --dot, --html, --explain, --junit, --sarif and --annotations",
             remedy="leave them out, and make a page of the folder: streamproof report DIR --out OUT",
         )
     expect_writable(folder, None)

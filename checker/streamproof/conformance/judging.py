@@ -199,12 +199,12 @@ class _CaseJudge:
         if missing is not None:
             return replace(self.open, reason=f"{missing}, and then {first.message}")
         until = self.place(first.event) if first.event else ends
-        prefix = len({self.place(e) for t in outcomes for e in t.events if self.place(e) < until})
+        prefix = {at: e for t in outcomes for e in t.events if (at := self.place(e)) < until}
         rejected = {(self.place(r.event) if r.event else ends, r.message): (r.event, r.message) for r in rejections}
         return replace(
             self.open,
             answer="rejected",
             reason=first.message,
-            rejection=replace(first, index=prefix),
+            rejection=first.after(len(prefix), [prefix[at] for at in sorted(prefix)]),
             rejected=tuple(rejected.values()),
         )

@@ -331,8 +331,9 @@ class _LiveTrace:
             followed=Followed.of(self._unit.tasks[0].system, tracked),
         )
         if rejection is not None:
-            refused = ((rejection.event, rejection.message),)
-            return replace(found, answer="rejected", reason=rejection.message, rejection=rejection, rejected=refused)
+            refused, reason = ((rejection.event, rejection.message),), rejection.message
+            rejection = rejection.after(rejection.index, tracked.events)
+            return replace(found, answer="rejected", reason=reason, rejection=rejection, rejected=refused)
         if self._unjudged:
             return replace(found, reason="; ".join(UNSAID))
         return replace(found, answer="accepted", reason=reason)

@@ -7,18 +7,21 @@ the JSON of ``streamproof validate --json``, which ``streamproof report`` reads;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, Literal
 
 from streamproof.base.errors import Exit
-from streamproof.base.records import dataclass
+from streamproof.base.records import dataclass, replace
 from streamproof.conformance.event import Event
 from streamproof.conformance.history import Designed, JobHistory
 from streamproof.conformance.relation import Relation, weakest
 from streamproof.system import State, System
 
 SCHEMA: Final = "streamproof.verdict/1"
+
+MOST_ACCEPTED: Final = 100
+"""Maximum number of accepted events that are kept before a rejected one."""
 
 Answer = Literal["accepted", "rejected", "inconclusive", "error"]
 
@@ -91,6 +94,12 @@ class Rejection:
     states: int = 0
     before: tuple[Mapping[str, str], ...] = ()
     frontier: Frontier | None = None
+    accepted: tuple[Event, ...] = ()
+    """The last accepted events, at most `MOST_ACCEPTED`; not in records."""
+
+    def after(self, index: int, events: Sequence[Event]) -> Rejection:
+        """The rejection after `index` accepted events, of which `events` are the last, in the order of the log."""
+        return replace(self, index=index, accepted=tuple(events[-MOST_ACCEPTED:]))
 
     def record(self) -> dict[str, Any]:
         """As plain data for verdict records."""

@@ -80,6 +80,7 @@ def _rejection(data: Mapping[str, Any]) -> dict[str, Any]:
         "at": optional(as_text)(data.get("at"), "rejection.at"),
         "states": as_count(data.get("states") or 0, "rejection.states"),
         "nearest": optional(as_text)(data.get("nearest"), "rejection.nearest"),
+        "expected": each(as_text)(data.get("expected"), "rejection.expected"),
         "before": [
             {str(name): as_text(value, "rejection.states_before[]") for name, value in s.items()} for s in named
         ],

@@ -12,7 +12,6 @@ from jinja2 import Environment
 
 from streamproof.report import html_charts, html_facts
 from streamproof.report.pages import environment
-from streamproof.report.rows import duration
 from streamproof.report.run_details import PHASES, CheckKey, check_key, details_of
 
 _KINDS = {
@@ -64,22 +63,17 @@ def render_report(
 @cache
 def _environment() -> Environment:
     found = environment().overlay()
-    found.filters.update(duration=duration, number=_number, moment=_moment, percent=_percent)
+    found.filters.update(moment=_moment, percent=_percent)
     found.globals.update(
         share_bar=html_charts.share_bar,
         small_bar=html_charts.small_bar,
         histogram=html_charts.histogram,
         matrix_head=html_charts.matrix_head,
         matrix_row=html_charts.matrix_row,
-        marks={"accepted": "✓", "rejected": "✗", "inconclusive": "?", "error": "!", "not validated": "·"},
         kinds=_KINDS,
         phases=PHASES,
     )
     return found
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def _moment(value: datetime) -> str:

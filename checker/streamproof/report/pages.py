@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from streamproof.base.text import visible
+from streamproof.report.rows import duration
 from streamproof.system.verdict import number_of
 
 
@@ -23,8 +24,13 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["plural"] = number_of
+    found.filters.update(plural=number_of, duration=duration, number=_number)
+    found.globals["marks"] = {"accepted": "✓", "rejected": "✗", "inconclusive": "?", "error": "!", "not validated": "·"}
     return found
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def _visible_value(value: Any) -> Any:

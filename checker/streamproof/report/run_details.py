@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from streamproof.report.frontier_graph import drawn_frontier
 from streamproof.report.job_graph import MOST_VERTICES, drawn_graph
 from streamproof.report.rows import Row, worst_first
 from streamproof.report.timeline import MOST_REJECTED, MOST_RESTARTS, timeline
@@ -59,6 +60,10 @@ def detail_of(anchor: str, row: Row, drawn: Mapping[str, Any]) -> dict[str, Any]
         notes += [f"Not known: {part}." for part in history["missing"][:3]]
     happenings = history["happenings"] if history is not None else []
     rejected = history["rejected"] if history is not None else []
+    rejection = drawn["rejection"]
+    frontier = None
+    if rejection is not None and rejection["frontier"] is not None:
+        frontier = drawn_frontier(rejection["at"] or "the end of the log", rejection["states"], rejection["frontier"])
     return {
         "anchor": anchor,
         "row": row,
@@ -70,6 +75,7 @@ def detail_of(anchor: str, row: Row, drawn: Mapping[str, Any]) -> dict[str, Any]
         "restarts_total": len(restarts),
         "rejected": rejected[:MOST_REJECTED],
         "rejected_total": len(rejected),
-        "rejection": drawn["rejection"],
+        "rejection": rejection,
+        "frontier": frontier,
         "happenings": [h for h in happenings if h["kind"] != "job"][:MOST_HAPPENINGS],
     }
