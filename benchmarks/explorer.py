@@ -15,6 +15,7 @@ import atexit
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -250,16 +251,22 @@ def main() -> None:
             rows.append(row(task, given.runs))
             print(" | ".join(rows[-1]), flush=True)
     if given.write:
-        PAGE.write_text(page(rows), encoding="utf-8")
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
-def page(rows: list[list[str]]) -> str:
-    """The text of docs/performance.md with the measured figures."""
-    limits = "\n".join(f"| {size} MiB | {rates(size) / 1e6:.0f} |" for size in (64, 256, 1024, 4096))
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEADERS, ["---"] * len(HEADERS), *rows))
-    text = (HERE / "performance.template.md").read_text(encoding="utf-8")
+def page(text: str, rows: list[list[str]]) -> str:
+    """The text of docs/performance.md with the measured figures instead of older ones."""
     machine = f"{os.cpu_count()} cores, {_processor()}, Python {platform.python_version()}"
-    return text.replace("{machine}", machine).replace("{table}", table).replace("{limits}", limits)
+    text, found = re.subn(r"(?<=--write`\) on ).+", lambda _: f"{machine}.", text, count=1)
+    assert found, "the page does not name the machine"
+    reads = [[f"{size} MiB", f"{rates(size) / 1e6:.0f}"] for size in (64, 256, 1024, 4096)]
+    for lines in ([HEADERS, *rows], [["table", "M reads/s"], *reads]):
+        head, *body = (f"| {' | '.join(cells)} |\n" for cells in lines)
+        dashes = f"| {' | '.join(['---'] * len(lines[0]))} |\n"
+        before, here, rest = text.partition(head)
+        assert here, f"the page has no table {head}"
+        text = before + head + dashes + "".join(body) + re.sub(r"\A(\|.*\n)*", "", rest)
+    return text
 
 
 def _processor() -> str:

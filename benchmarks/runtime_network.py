@@ -29,7 +29,7 @@ TIMEOUTS = (0, 1, 2, 5, 10, 20, 50, 100)
 """In milliseconds."""
 CREDITS: Mapping[str, str | None] = {"with credits": None, "without": "no-credit"}
 RECEIVERS: Mapping[str, str | None] = {**CREDITS, "blocked connection": "blocked-connection"}
-PAGES = (ROOT / "docs" / "performance.md", ROOT / "benchmarks" / "performance.template.md")
+PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- runtime network -->\n", "<!-- end of runtime network -->\n"
 RATE = 1000
 """Records a second of the source whose latency is measured."""
@@ -217,10 +217,9 @@ def main() -> None:
     }
     for name, plot in plots.items():
         (IMAGES / f"runtime-{name}.svg").write_text(plot, encoding="utf-8")
-    for page in PAGES:
-        old = page.read_text(encoding="utf-8")
-        before, after = old.index(BEGIN) + len(BEGIN), old.index(END)
-        page.write_text(f"{old[:before]}\n{text}\n{old[after:]}", encoding="utf-8")
+    old = PAGE.read_text(encoding="utf-8")
+    before, after = old.index(BEGIN) + len(BEGIN), old.index(END)
+    PAGE.write_text(f"{old[:before]}\n{text}\n{old[after:]}", encoding="utf-8")
 
 
 if __name__ == "__main__":
