@@ -110,14 +110,15 @@ def _folder(node: str) -> str:
     return str(Path(node.partition("::")[0]).parent)
 
 
-def _kept_lines(table: Path, files: set[str]) -> dict[str, tuple[int, float]]:
-    """Lines of files that still exist and of which no test was measured now."""
+def _kept_lines(table: Path, measured: set[str]) -> dict[str, tuple[int, float]]:
+    """Lines of files that still exist and of tests that were not measured now."""
     lines = table.read_text(encoding="utf-8").splitlines()[1:] if table.exists() else []
     rows = {test: (int(cases), float(seconds)) for seconds, cases, test in (line.split("\t", 2) for line in lines)}
+    functions = {_function(test) for test in measured}
     return {
         test: row
         for test, row in rows.items()
-        if (file := test.partition("::")[0]) not in files and Path(file).exists()
+        if _function(test) not in functions and Path(test.partition("::")[0]).exists()
     }
 
 
@@ -230,8 +231,8 @@ class Shares:
             for node in sorted({report.nodeid for report in stats.get("passed", ())} - failed):
                 terminalreporter.line(node)
         if self._config.option.write_durations:
-            files = {node.partition("::")[0] for node in self._seconds}
-            TABLE.write_text(table_text(self._seconds, self._long, _kept_lines(TABLE, files)), encoding="utf-8")
+            kept = _kept_lines(TABLE, set(self._seconds))
+            TABLE.write_text(table_text(self._seconds, self._long, kept), encoding="utf-8")
             terminalreporter.section(f"{TABLE.name} is written")
             for line in self._folders():
                 terminalreporter.line(line)
