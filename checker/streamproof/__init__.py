@@ -125,7 +125,7 @@ if TYPE_CHECKING:
 AUTHORING = {
     "sorts": (
         "language.declare.variables",
-        "Array Bag Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Union",
+        "Array Bag Bool Decl Enum Int Nat Option Queue Range Record Set Symmetric Tuple Union",
     ),
     "initial values": ("language.lower.conversion", "ANY any_of"),
     "cases": ("language.lower.cases", "Case"),
@@ -216,6 +216,7 @@ __all__ = [  # noqa: RUF022 -- by kind
     "Queue",
     "Range",
     "Record",
+    "Tuple",
     "Set",
     "Bag",
     "Symmetric",

@@ -49,6 +49,7 @@ from streamproof.system.sorts import (
     cardinality,
     is_scalar,
     key_sort,
+    tuple_sort,
     values,
 )
 
@@ -185,7 +186,9 @@ class _Draw:
                     index = key_sort(((0, "a"), (1, "b")))
                 sort = ArraySort(index, inner)
             case 1:
-                sort = RecordSort((("f", inner), ("g", self._sort(0))))
+                other = self._sort(0)
+                named = RecordSort((("f", inner), ("g", other)))
+                sort = tuple_sort((inner, other)) if isinstance(inner, RangeSort) else named
             case 2:
                 sort = inner if isinstance(inner, OptionSort) else OptionSort(inner)
             case 3:

@@ -31,6 +31,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TupleSort,
     UnionSort,
     Value,
     bag_items,
@@ -80,6 +81,10 @@ def expect_value(sort: Sort, recorded: Any, name: str, loc: Loc | None) -> None:
             expect(isinstance(recorded, list) and len(recorded) == size, f"a list of {size}, or an object with some")
             for key, part in zip(values(index), recorded, strict=True):
                 expect_value(element, part, f"{name}[{key}]", loc)
+        case TupleSort(fields):
+            expect(isinstance(recorded, list) and len(recorded) == len(fields), f"a list of {len(fields)}")
+            for at, ((_, own), part) in enumerate(zip(fields, recorded, strict=True)):
+                expect_value(own, part, f"{name}[{at}]", loc)
         case RecordSort(fields):
             expect(isinstance(recorded, dict), "an object with some of the fields")
             _expect_fields(fields, recorded, name, loc)
@@ -105,6 +110,8 @@ def _is_recorded_whole(sort: Sort) -> bool:
             return _is_recorded_whole(element)
         case BoolSort() | RangeSort() | EnumSort():
             return True
+        case TupleSort(fields):
+            return all(_is_recorded_whole(own) for _, own in fields)
         case RecordSort() | UnionSort() | ArraySort():
             return False
         case _:
@@ -133,6 +140,10 @@ def agrees(sort: Sort, value: Value, recorded: Any) -> bool:
         case ArraySort(_, element) | QueueSort(element):
             same_length = recorded is not None and len(value) == len(recorded)
             return same_length and all(agrees(element, a, b) for a, b in zip(value, recorded, strict=True))
+        case TupleSort(fields):
+            if recorded is None or len(recorded) != len(fields):
+                return False
+            return all(agrees(s, own, part) for (_, s), own, part in zip(fields, value, recorded, strict=True))
         case RecordSort(fields):
             own = {name: (inner, part) for (name, inner), part in zip(fields, value, strict=True)}
             return recorded is not None and all(agrees(*own[name], part) for name, part in recorded.items())
@@ -181,6 +192,8 @@ def value_json(sort: Sort, value: Value) -> Any:
             return [value_json(element, own) for own in value]
         case SetSort(element):
             return [value_json(element, own) for own in ordered(element, value)]
+        case TupleSort(fields):
+            return [value_json(inner, own) for (_, inner), own in zip(fields, value, strict=True)]
         case RecordSort(fields):
             return {name: value_json(inner, own) for (name, inner), own in zip(fields, value, strict=True)}
         case UnionSort():
@@ -215,6 +228,9 @@ def sort_schema(sort: Sort) -> dict[str, Any]:
                 some = {"type": "object", "properties": dict.fromkeys(keys, items), "additionalProperties": False}
                 some = some if all(map(_is_plain_key, keys)) else {"type": "object", "additionalProperties": items}
             return {"anyOf": [some, {"type": "array", "items": items, "minItems": len(keys), "maxItems": len(keys)}]}
+        case TupleSort(fields):
+            each = [sort_schema(inner) for _, inner in fields]
+            return {"type": "array", "prefixItems": each, "items": False, "minItems": len(each)}
         case RecordSort(fields):
             own = {name: sort_schema(inner) for name, inner in fields}
             return {"type": "object", "properties": own, "additionalProperties": False}

@@ -195,7 +195,7 @@ def _differing(sort: Sort, own: Sequence[Value], recorded: Any, text: str) -> It
     elif isinstance(sort, RecordSort) and isinstance(recorded, dict):
         for at, (field, inner) in enumerate(sort.fields):
             if field in recorded:
-                yield from _differing(inner, [value[at] for value in own], recorded[field], f"{text}.{field}")
+                yield from _differing(inner, [value[at] for value in own], recorded[field], text + sort.part(field))
     else:
         yield text, [*dict.fromkeys(show(sort, value) for value in own)], json.dumps(recorded)
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from streamproof.base.errors import Loc, ModelError
+from streamproof.base.records import replace
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr, intern
 from streamproof.system.sorts import (
@@ -151,7 +152,7 @@ def join(a: Sort, b: Sort, loc: Loc | None = None) -> Sort:
         case (ArraySort(i, x), ArraySort(_, y)) if compatible(a, b):
             return ArraySort(i, join(x, y, loc))
         case (RecordSort(f), RecordSort(g)) if compatible(a, b):
-            return RecordSort(tuple((n, join(x, y, loc)) for (n, x), (_, y) in zip(f, g, strict=True)))
+            return replace(a, fields=tuple((n, join(x, y, loc)) for (n, x), (_, y) in zip(f, g, strict=True)))
         case (UnionSort(f), UnionSort(g)) if compatible(a, b):
             return UnionSort(tuple((n, _records(x, y, loc)) for (n, x), (_, y) in zip(f, g, strict=True)))
         case _:

@@ -8,7 +8,7 @@ sort        value
 Bool        ``True`` / ``False``
 Range       ``int``
 Enum        ``str``, one of the members
-Record      ``tuple`` of field values, in field order
+Record      ``tuple`` of field values, in field order; so has Tuple
 Union       ``(case, values of its fields)``: a name and a ``tuple``
 Option      ``None`` or a value of the element sort
 Array       ``tuple``, one value per index, in index order
@@ -180,8 +180,29 @@ class RecordSort:
                 return at
         raise KeyError(name)
 
+    def part(self, name: str) -> str:
+        """The field `name` behind the text of a value: ``.name``."""
+        return f".{name}"
+
     def __str__(self) -> str:
         return f"Record({', '.join(f'{n}={s}' for n, s in self.fields)})"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleSort(RecordSort):
+    """A record whose fields have a position and no name: ``_0``, ``_1``, ..."""
+
+    def part(self, name: str) -> str:
+        """The element `name` behind the text of a value: ``[0]``."""
+        return f"[{self.index(name)}]"
+
+    def __str__(self) -> str:
+        return f"Tuple({', '.join(str(s) for _, s in self.fields)})"
+
+
+def tuple_sort(elements: Iterable[Sort]) -> TupleSort:
+    """The sort of tuples of these elements."""
+    return TupleSort(tuple((f"_{at}", sort) for at, sort in enumerate(elements)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,6 +572,9 @@ def show(sort: Sort, value: Value) -> str:
     match sort:
         case BoolSort() | RangeSort() | EnumSort():
             return str(value)
+        case TupleSort(fields):
+            inner = ", ".join(show(s, v) for (_, s), v in zip(fields, value, strict=True))
+            return f"({inner}{',' if len(fields) == 1 else ''})"
         case RecordSort(fields):
             inner = ", ".join(f"{n}={show(s, v)}" for (n, s), v in zip(fields, value, strict=True))
             return f"({inner})"

@@ -102,9 +102,9 @@ def look(system: System, place: Place, state: State, prefix: str = "") -> Seen:
                 own, value = sort.payload(value[0]), value[1]
                 where = own.index(key)
                 sort, value, text = own.fields[where][1], value[where], f"{text}.{key}"
-            case RecordSort(fields):
-                where = sort.index(key)
-                sort, value, text = fields[where][1], value[where], f"{text}.{key}"
+            case RecordSort(fields) as record:
+                where = record.index(key)
+                sort, value, text = fields[where][1], value[where], text + record.part(key)
             case BoolSort() | RangeSort() | EnumSort() | UnionSort() | QueueSort() | SetSort():
                 return Seen(text, sort, value)
             case _:
@@ -148,7 +148,7 @@ def _differences(sort: Sort, old: Value, new: Value, keys: tuple[Value, ...], te
                 yield from _differences(element, a, b, (*keys, key), f"{text}[{key}]")
         case RecordSort(fields):
             for (name, inner), a, b in zip(fields, old, new, strict=True):
-                yield from _differences(inner, a, b, (*keys, name), f"{text}.{name}")
+                yield from _differences(inner, a, b, (*keys, name), text + sort.part(name))
         case BoolSort() | RangeSort() | EnumSort() | QueueSort() | SetSort() | OptionSort() | UnionSort() | ArraySort():
             yield keys, text, sort, old, new
         case _:
@@ -174,7 +174,7 @@ def _leaves(sort: Sort, value: Value, keys: tuple[Value, ...], text: str) -> Ite
                 yield from _leaves(element, v, (*keys, key), f"{text}[{key}]")
         case RecordSort(fields):
             for (name, inner), v in zip(fields, value, strict=True):
-                yield from _leaves(inner, v, (*keys, name), f"{text}.{name}")
+                yield from _leaves(inner, v, (*keys, name), text + sort.part(name))
         case BoolSort() | RangeSort() | EnumSort() | QueueSort() | SetSort() | OptionSort() | UnionSort() | ArraySort():
             yield keys, text, sort, value
         case _:

@@ -101,7 +101,7 @@ class Ground(Substitution):
                 assert not isinstance(within, ArraySort)
                 return ArraySort(within, self.sort(element))  # type: ignore[arg-type]
             case RecordSort(fields):
-                return RecordSort(tuple((n, self.sort(s)) for n, s in fields))
+                return replace(sort, fields=tuple((n, self.sort(s)) for n, s in fields))
             case OptionSort(element):
                 return OptionSort(self.sort(element))
             case _:

@@ -1,4 +1,4 @@
-"""A pattern that is not part of the language."""
+"""A match over a local list."""
 
 from streamproof import *
 
@@ -26,6 +26,6 @@ class Shop(Model):
 
     @action
     def work(self, s):
-        match (s.backlog, 1):
+        match [s.backlog, 1]:
             case (0, x):
                 s.backlog = x

@@ -83,7 +83,7 @@ def _parts(
                 yield from _parts(f"{name}[{key}]", element, view, part, model, indices)
         case RecordSort(fields):
             for (field, inner), part in zip(fields, shape, strict=True):
-                yield from _parts(f"{name}.{field}", inner, view, part, model, indices)
+                yield from _parts(name + sort.part(field), inner, view, part, model, indices)
         case OptionSort(element):
             if z3.is_true(model.eval(shape[0], model_completion=True)):
                 yield from _parts(name, element, view, shape[1], model, indices)

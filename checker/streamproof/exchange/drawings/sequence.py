@@ -17,7 +17,18 @@ from streamproof.base.files import GENERATOR
 from streamproof.base.records import dataclass
 from streamproof.base.text import visible
 from streamproof.system.model import Instance, Kind, Property, System
-from streamproof.system.sorts import ArraySort, EnumSort, QueueSort, RecordSort, Sort, Value, default, show, values
+from streamproof.system.sorts import (
+    ArraySort,
+    EnumSort,
+    QueueSort,
+    RecordSort,
+    Sort,
+    TupleSort,
+    Value,
+    default,
+    show,
+    values,
+)
 from streamproof.system.verdict import Trace
 from streamproof.traces.places import Change, changes, look
 from streamproof.traces.processes import Processes
@@ -185,7 +196,7 @@ def _short(sort: Sort, value: Value) -> str:
         if isinstance(inner, EnumSort):
             words.append(own)
         elif own != default(inner):
-            words.append(f"{name}={show(inner, own)}")
+            words.append(show(inner, own) if isinstance(sort, TupleSort) else f"{name}={show(inner, own)}")
     return " ".join(words) or show(sort, value)
 
 

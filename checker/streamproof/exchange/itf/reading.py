@@ -31,6 +31,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TupleSort,
     UnionSort,
     Value,
     ValueKeys,
@@ -296,6 +297,13 @@ def decode(sort: Sort, data: Any, path: str) -> Value:
             if data not in members:
                 raise Malformed(path, f"{compact(data)} is not one of {', '.join(members)}")
             return data
+        case TupleSort(fields):
+            parts = _items(data, ("#tup",), "a tuple", path)
+            if len(parts) != len(fields):
+                raise Malformed(path, f"{len(parts)} elements in a tuple of {len(fields)}")
+            return tuple(
+                decode(s, one, f"{path}[{at}]") for at, ((_, s), one) in enumerate(zip(fields, parts, strict=True))
+            )
         case RecordSort(fields):
             return _decode_record(fields, data, path)
         case UnionSort():

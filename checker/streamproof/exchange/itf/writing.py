@@ -44,6 +44,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TupleSort,
     UnionSort,
     Value,
     ValueKeys,
@@ -161,6 +162,8 @@ def encode(sort: Sort, value: Value) -> Any:
             return value
         case RangeSort():
             return _integer(value)
+        case TupleSort(fields):
+            return {"#tup": [encode(s, v) for (_, s), v in zip(fields, value, strict=True)]}
         case RecordSort(fields):
             return {n: encode(s, v) for (n, s), v in zip(fields, value, strict=True)}
         case UnionSort():
@@ -214,6 +217,8 @@ def type_text(sort: Sort) -> str:
             return key_type_text(keys[0])
         case EnumSort():
             return "Str"
+        case TupleSort(fields):
+            return f"<<{', '.join(type_text(s) for _, s in fields)}>>"
         case RecordSort(fields):
             return f"{{ {', '.join(f'{n}: {type_text(s)}' for n, s in fields)} }}"
         case UnionSort(cases):

@@ -13,19 +13,19 @@ from itertools import combinations
 from typing import Any, cast
 
 from streamproof.base.errors import ModelError
-from streamproof.base.records import dataclass
+from streamproof.base.records import dataclass, replace
 from streamproof.exchange.tla.layout import Bind, Text, atom, beside, closed, packed, separated
 from streamproof.exchange.tla.names import TlaNames, string
 from streamproof.exchange.tla.values import (
     LARGEST,
+    accesses,
     alike,
     case_fields,
-    fields,
     integer,
     key_text,
     literal,
     message,
-    record,
+    structure,
 )
 from streamproof.system import expr as e
 from streamproof.system.build import const, join
@@ -117,9 +117,12 @@ def _record_texts(values: Sequence[Any], sorts: Sequence[Sort | None]) -> list[t
     found: list[tuple[str, Known]] = []
     for value in values:
         text = literal(sort, value)
-        names = fields(sort) if isinstance(sort, RecordSort) else case_fields(sort, value[0])
-        parts = zip(names, value[1] if isinstance(sort, UnionSort) else value, strict=True)
-        texts = {name: literal(own, part).lines[0] for (name, own), part in parts}
+        if isinstance(sort, RecordSort):
+            given_parts = zip(accesses(sort), (s for _, s in sort.fields), value, strict=True)
+        else:
+            own = case_fields(sort, value[0])
+            given_parts = zip((f".{name}" for name, _ in own), (s for _, s in own), value[1], strict=True)
+        texts = {access: literal(s, part).lines[0] for access, s, part in given_parts}
         if len(text.lines) > 1:
             return None
         found.append((text.lines[0], texts))
@@ -144,9 +147,9 @@ def _either(one: Sort, other: Sort) -> Sort:
     match one, other:
         case EnumSort(), EnumSort() if type(one) is type(other) is EnumSort:
             return EnumSort(tuple(dict.fromkeys((*one.members, *other.members))))
-        case RecordSort(parts), RecordSort(others) if [n for n, _ in parts] == [n for n, _ in others]:
+        case RecordSort(parts), RecordSort(others) if accesses(one) == accesses(other):
             pairs = zip(parts, others, strict=True)
-            return RecordSort(tuple((name, _either(own, more)) for (name, own), (_, more) in pairs))
+            return replace(one, fields=tuple((name, _either(own, more)) for (name, own), (_, more) in pairs))
     return join(one, other)
 
 
@@ -236,7 +239,7 @@ def kind(sort: Sort) -> Hashable:
         case RangeSort():
             return "integer"
         case RecordSort(fields):
-            return ("record", *((n, kind(s)) for n, s in fields))
+            return (type(sort), *((n, kind(s)) for n, s in fields))
         case UnionSort(cases):
             return ("union", *((case, kind(own)) for case, own in cases))
         case OptionSort(element):
@@ -280,7 +283,7 @@ class Tables:
             records = [v for v in given if isinstance(v, dict)]
             for part in records[0] if len(records) == len(lines) else ():
                 if lines == [(v.get(part, ""),) for v in records]:
-                    return atom(f"{name}.{part}")
+                    return atom(f"{name}{part}")
             for place in range(min(len(v) if isinstance(v, tuple) else 0 for v in given)):
                 if lines == [(key_text(v[place]),) for v in given if isinstance(v, tuple)]:
                     return atom(f"{name}[{place + 1}]")
@@ -310,11 +313,11 @@ class Tables:
             return message(unions[0], case, [self.constant(column, family) for column in columns])
         if all(isinstance(s, RecordSort) and s.fields for s in sorts):
             records = [s for s in sorts if isinstance(s, RecordSort)]
-            parts = []
-            for at, (name, _) in enumerate(fields(records[0])):
-                column = (const(s.fields[at][1], v[at]) for s, v in zip(records, values, strict=True))
-                parts.append((name, self.constant(tuple(column), family)))
-            return record(parts)
+            columns = [
+                tuple(const(s.fields[at][1], v[at]) for s, v in zip(records, values, strict=True))
+                for at in range(len(records[0].fields))
+            ]
+            return structure(records[0], [self.constant(column, family) for column in columns])
         return None
 
     def _looked_up(self, terms: Terms, family: Family) -> Text:

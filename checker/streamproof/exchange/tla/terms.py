@@ -13,10 +13,9 @@ from typing import assert_never
 from streamproof.exchange.tla.cases import case_field, is_case, of_option, of_queue, of_union
 from streamproof.exchange.tla.families import GROUND, Family, Terms, known, parts, walked
 from streamproof.exchange.tla.layout import WIDTH, Bind, Text, atom, below, beside, chosen, closed, joined
-from streamproof.exchange.tla.names import field_name
 from streamproof.exchange.tla.passage import Passage, Vocabulary
 from streamproof.exchange.tla.quantifiers import bounded, connected, summed
-from streamproof.exchange.tla.values import domain, fields, function, literal, record, separated_by
+from streamproof.exchange.tla.values import accesses, domain, function, literal, separated_by, structure
 from streamproof.system import build as b
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
@@ -205,13 +204,13 @@ class WrittenPassage(Passage):
             case e.MakeArray(sort=ArraySort(index, _)):
                 return self._array(index, args)
             case e.MakeRecord(sort=RecordSort() as sort):
-                return record([(n, self.text(a)) for (n, _), a in zip(fields(sort), args, strict=True)])
+                return structure(sort, [self.text(a) for a in args])
             case e.Select():
                 return self._selected(*args)
             case e.Field(record=e.Payload() as whole, name=name):
                 return case_field(self, args[0], name)
             case e.Field(record=whole, name=name):
-                return beside(closed(self.text(args[0]), Bind.ATOM), f".{_field(whole, name)}")
+                return beside(closed(self.text(args[0]), Bind.ATOM), _access(whole, name))
             case _:
                 return self._updated(terms)
 
@@ -285,7 +284,7 @@ class WrittenPassage(Passage):
         """``!.f = v`` or ``![i] = v``, where the index is known to be inside."""
         match terms[0]:
             case e.WithField(record=whole, name=name):
-                place, value = beside(f"!.{_field(whole, name)}"), parts(terms)[1]
+                place, value = beside(f"!{_access(whole, name)}"), parts(terms)[1]
                 old = tuple(b.field(t.record, t.name) for t in terms if isinstance(t, e.WithField))
             case e.Store(array=whole):
                 _, index, value = parts(terms)
@@ -326,15 +325,15 @@ class WrittenPassage(Passage):
         first = value[0]
         assert isinstance(first, e.WithField)
         within = tuple(b.field(t.record, t.name) for t in value if isinstance(t, e.WithField))
-        return (f".{_field(first.record, first.name)} = ", self._replacing(within, parts(value)[1]))
+        return (f"{_access(first.record, first.name)} = ", self._replacing(within, parts(value)[1]))
 
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def _field(whole: Expr, name: str) -> str:
+def _access(whole: Expr, name: str) -> str:
     assert isinstance(whole.sort, RecordSort)
-    return field_name(name, [n for n, _ in whole.sort.fields])
+    return accesses(whole.sort)[whole.sort.index(name)]
 
 
 def _old_and_new(term: Expr) -> tuple[Expr | None, Expr | None]:

@@ -24,6 +24,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TupleSort,
     UnionSort,
     Value,
     ValueKeys,
@@ -67,6 +68,9 @@ def _decoded(sort: Sort, data: Any, about: str) -> Value:
             found = data if isinstance(data, int) and not isinstance(data, bool) else None
         case EnumSort(members):
             found = {_plain(m): m for m in members}.get(data) if isinstance(data, str) else None
+        case TupleSort(parts):
+            if isinstance(data, list) and len(data) == len(parts):
+                found = tuple(_decoded(s, one, about + sort.part(n)) for (n, s), one in zip(parts, data, strict=True))
         case RecordSort():
             if sort.fields and isinstance(data, Mapping):
                 found = tuple(_decoded(s, data[n], f"{about}.{n}") for n, s in fields(sort))

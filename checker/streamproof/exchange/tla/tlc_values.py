@@ -25,6 +25,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TupleSort,
     UnionSort,
     Value,
     ValueKeys,
@@ -115,11 +116,15 @@ class _ValueReading:
                 return self._one_of(dict(zip(keys, members, strict=True)), "one of its keys")
             case EnumSort(members):
                 return self._one_of({string(m): m for m in members}, "one of its strings")
+            case TupleSort(parts):
+                self.expect("<<")
+                each = iter([s for _, s in parts])
+                return tuple(self._until(">>", lambda: self.value(next(each))))
             case RecordSort():
                 if not sort.fields:
                     return self._one_of({string(UNIT): ()}, "its only value")
-                parts = dict(self._record(dict(fields(sort))))
-                return tuple(parts[n] for n, _ in fields(sort))
+                found_parts = dict(self._record(dict(fields(sort))))
+                return tuple(found_parts[n] for n, _ in fields(sort))
             case UnionSort():
                 return self._case(sort)
             case OptionSort(element):

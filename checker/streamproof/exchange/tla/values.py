@@ -38,6 +38,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TupleSort,
     UnionSort,
     Value,
     ValueKeys,
@@ -61,6 +62,29 @@ def fields(sort: RecordSort) -> tuple[tuple[str, Sort], ...]:
     """The fields of a record under TLA+'s identifiers."""
     names = [n for n, _ in sort.fields]
     return tuple((field_name(n, names), s) for n, s in sort.fields)
+
+
+def accesses(sort: RecordSort) -> tuple[str, ...]:
+    """What selects each part of a record, ``.name``, or of a tuple, ``[1]``, behind a value or in EXCEPT."""
+    if isinstance(sort, TupleSort):
+        return tuple(f"[{at}]" for at in range(1, len(sort.fields) + 1))
+    return tuple(f".{name}" for name, _ in fields(sort))
+
+
+def structure(sort: RecordSort, parts: Sequence[Text]) -> Text:
+    """A record or tuple from its parts."""
+    if isinstance(sort, TupleSort):
+        return separated("<<", parts, ">>")
+    return record([(name, part) for (name, _), part in zip(fields(sort), parts, strict=True)])
+
+
+def structures(sort: RecordSort, sets: Sequence[Text]) -> Text:
+    """The set of the records or tuples whose parts are in the given sets."""
+    if isinstance(sort, TupleSort):
+        each = [closed(one, Bind.ATOM) for one in sets]
+        return separated_by(" \\X", each) if len(each) > 1 else beside("[1..1 -> ", *each, "]")
+    parts = [beside(f"{name}: ", one) for (name, _), one in zip(fields(sort), sets, strict=True)]
+    return separated("[", parts, "]") if parts else atom(f'{{"{UNIT}"}}')
 
 
 def case_fields(sort: UnionSort, case: str) -> tuple[tuple[str, Sort], ...]:
@@ -125,7 +149,7 @@ def literal(sort: Sort, value: Value, depth: int = 0) -> Text:
         case EnumSort():
             return atom(string(value))
         case RecordSort():
-            return record([(n, literal(s, v, depth)) for (n, s), v in zip(fields(sort), value, strict=True)])
+            return structure(sort, [literal(s, v, depth) for (_, s), v in zip(sort.fields, value, strict=True)])
         case UnionSort():
             parts = zip(sort.payload(value[0]).fields, value[1], strict=True)
             return message(sort, value[0], [literal(s, v, depth) for (_, s), v in parts])
@@ -204,8 +228,7 @@ def domain(sort: Sort) -> Text:
         case EnumSort(members):
             return separated("{", [atom(string(m)) for m in members], "}")
         case RecordSort():
-            parts = [beside(f"{n}: ", domain(s)) for n, s in fields(sort)]
-            return separated("[", parts, "]") if parts else atom(f'{{"{UNIT}"}}')
+            return structures(sort, [domain(s) for _, s in sort.fields])
         case UnionSort(cases):
             return separated_by(" \\cup", [_case_domain(sort, case) for case, _ in cases])
         case ArraySort(index, element):
@@ -248,7 +271,8 @@ def belongs(term: Text, sort: Sort, depth: int = 0) -> Text:
     name = numbered("at", depth)
     match sort:
         case RecordSort():
-            return bulleted("/\\", [belongs(beside(term, f".{n}"), s, depth + 1) for n, s in fields(sort)])
+            each = zip(accesses(sort), sort.fields, strict=True)
+            return bulleted("/\\", [belongs(beside(term, access), s, depth + 1) for access, (_, s) in each])
         case UnionSort(cases):
             options = []
             for case, _ in cases:
@@ -315,8 +339,7 @@ def _product(sort: Sort, found: set[Value]) -> Text | None:
         case RecordSort(parts) if parts:
             columns = [ordered(s, frozenset(value[at] for value in found)) for at, (_, s) in enumerate(parts)]
             if prod(map(len, columns)) == len(found):
-                sets = zip(fields(sort), columns, strict=True)
-                return separated("[", [beside(f"{n}: ", initial(s, c)) for (n, s), c in sets], "]")
+                return structures(sort, [initial(s, c) for (_, s), c in zip(parts, columns, strict=True)])
         case _:
             pass
     return None
@@ -335,6 +358,8 @@ def type_text(sort: Sort) -> str:
             return key_type_text(keys[0]) if alike(keys) else "Str"
         case EnumSort():
             return "Str"
+        case TupleSort(parts):
+            return f"<<{', '.join(type_text(s) for _, s in parts)}>>"
         case RecordSort():
             return "{ " + ", ".join(f"{n}: {type_text(s)}" for n, s in fields(sort)) + " }" if sort.fields else "Str"
         case UnionSort(cases):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, Final, TypeVar
 
@@ -65,6 +65,7 @@ from streamproof.system.sorts import (
     contains,
     default,
     is_empty,
+    tuple_sort,
     values,
 )
 from streamproof.transform.unbounded import endless, integers, ranges, term_range
@@ -161,8 +162,8 @@ def _element(given: Any, loc: Loc | None) -> Decl:
     raise ModelError(
         f"a sort expected, got {got}",
         loc=loc,
-        remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Union(...), Option(...), Array(...), Queue(...), '
-        "Set(...) or Bag(...)",
+        remedy='write Bool(), Range(0, 3), Enum("A", "B"), Record(...), Tuple(...), Union(...), Option(...), Array(...), '
+        "Queue(...), Set(...) or Bag(...)",
     )
 
 
@@ -277,11 +278,24 @@ def Record(init: Any = None, **fields: Decl) -> Decl:
     for name in fields:
         _expect_name("field", name, loc)
     decls = {n: _element(d, loc) for n, d in fields.items()}
-    sort = RecordSort(tuple((n, d.sort) for n, d in decls.items()))
-    if init is None and math.prod(len(d.first) for d in decls.values()) > FIRST_LIMIT.get():
-        raise _too_many(sort, FIRST_LIMIT.get(), loc)
-    decl = _decl(sort, init, product(*(d.first for d in decls.values())))
-    return replace(decl, guessed=init is None and any(d.guessed for d in decls.values()))
+    return _record(RecordSort(tuple((n, d.sort) for n, d in decls.items())), [*decls.values()], init)
+
+
+def Tuple(*elements: Decl, init: Any = None) -> Decl:
+    """A tuple: one value of each sort, read by position, ``t[0]``, or unpacked, ``a, b = t``, and assigned as a whole."""
+    loc = caller()
+    if not elements:
+        raise ModelError("a Tuple needs at least one element", loc=loc, remedy="write Tuple(Range(0, 3), Bool())")
+    decls = [_element(d, loc) for d in elements]
+    return _record(tuple_sort(d.sort for d in decls), decls, init)
+
+
+def _record(sort: RecordSort, decls: Sequence[Decl], init: Any) -> Decl:
+    """A record or tuple; without an init, each part begins with the values of its declaration."""
+    if init is None and math.prod(len(d.first) for d in decls) > FIRST_LIMIT.get():
+        raise _too_many(sort, FIRST_LIMIT.get(), caller())
+    decl = _decl(sort, init, product(*(d.first for d in decls)))
+    return replace(decl, guessed=init is None and any(d.guessed for d in decls))
 
 
 def _expect_name(what: str, name: str, loc: Loc | None) -> None:
@@ -403,6 +417,14 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
         return sort_of(index)
     if isinstance(index, Decl) and isinstance(index.sort, RangeSort | EnumSort | BoolSort):
         return EMPTY if is_empty(index.sort) else index.sort
+    if isinstance(index, Decl) and isinstance(index.sort, RecordSort) and not any(map(endless, ranges(index.sort))):
+        if cardinality_up_to(index.sort, PARTS_LIMIT) > PARTS_LIMIT:
+            raise TooLarge(
+                f"an Array over {index.sort} has more than {PARTS_LIMIT:,} elements",
+                loc=loc,
+                remedy="choose smaller parameters",
+            )
+        index = tuple(values(index.sort))
     if isinstance(index, enum.EnumType):
         index = _plain(index)
         numbers = index if all(isinstance(m, int) for m in index) else ()
@@ -421,9 +443,7 @@ def index_sort(index: Any, loc: Loc | None) -> RangeSort | EnumSort | BoolSort:
     raise ModelError(
         f"{f'a {index.sort}' if isinstance(index, Decl) else repr(index)} cannot index an Array",
         loc=loc,
-        remedy="list the tuples of its fields as keys, and write s.seen[s.r.a, s.r.b]"
-        if isinstance(index, Decl) and isinstance(index.sort, RecordSort)
-        else "use a number, a range, a list of names, numbers or tuples, or an Enum, Range or Bool sort",
+        remedy="use a number, a range, a list of names, numbers or tuples, or an Enum, Range, Bool, Tuple or Record sort",
     )
 
 

@@ -298,6 +298,8 @@ def assigned_variable(ev: Evaluator, owner: StateRef, node: ast.Attribute, frame
 
 def _place_attribute(ev: Evaluator, owner: Ref, node: ast.Attribute, frame: Frame) -> Term:
     name, loc = node.attr, where(frame, node)
+    if isinstance(owner.sort, RecordSort) and name == "_replace":
+        return Method(owner, name)
     if isinstance(owner.sort, RecordSort):
         return lvalues.load(ev.context, lvalues.attribute(ev.context, owner, name, loc))
     if isinstance(owner.sort, QueueSort) and name in ("head", "full"):
@@ -324,6 +326,8 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
     of_option = isinstance(owner.sort, OptionSort)
     if of_option:
         owner = lvalues.unwrap_option(ev.context, owner, loc, text(node.value))
+    if isinstance(owner.sort, RecordSort) and name == "_replace":
+        return Method(owner, name)
     if isinstance(owner.sort, RecordSort):
         if name not in [n for n, _ in owner.sort.fields]:
             raise no_field(owner.sort, name, loc)
@@ -388,6 +392,7 @@ def subscript(ev: Evaluator, node: ast.Subscript, frame: Frame) -> Term:
 def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: Frame) -> Term:
     """``owner[key]``."""
     loc, label = where(frame, node), text(node.slice)
+    owner = lvalues.as_tuple(ev.context, owner, loc, text(node.value))
     if isinstance(owner, Cases):
         return ev.context.by_case(owner, lambda one: indexed(ev, one, key, node, frame), loc)
     if isinstance(owner, Ref) and isinstance(owner.sort, ArraySort):
@@ -402,7 +407,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
             from streamproof.language.lower.methods import queue_item
 
             return queue_item(ev.context, whole, key, loc, text(node.value))
-        raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays and queues can")
+        raise ModelError(f"{describe(whole)} cannot be indexed", loc=loc, remedy="arrays, queues and records can")
     content = ev.context.content(whole) if isinstance(whole, HeapCell) else whole
     if isinstance(content, StateRef):
         raise ModelError("the state is not indexed", loc=loc, remedy="write s.name")
@@ -432,7 +437,7 @@ def indexed(ev: Evaluator, owner: Term, key: Term, node: ast.Subscript, frame: F
 
 def _slice(ev: Evaluator, owner: Term, node: ast.Slice, loc: Any, frame: Frame) -> Term:
     ends = [dereference(ev.context, ev.value(x, frame)) if x else None for x in (node.lower, node.upper, node.step)]
-    owner = lvalues.contained_value(ev.context, owner, loc)
+    owner = lvalues.contained_value(ev.context, lvalues.as_tuple(ev.context, owner, loc), loc)
     content = ev.context.content(owner) if isinstance(owner, HeapCell) else owner
     queue = isinstance(owner, Ref | Node) and isinstance(owner.sort, QueueSort)
     moving = isinstance(content, PartialList) or (isinstance(owner, HeapCell | list) and any(map(symbolic, ends)))

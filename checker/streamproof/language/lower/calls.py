@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import enum
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +24,9 @@ from streamproof.language.lower.elements import (
     sources,
     unconditional,
 )
-from streamproof.language.lower.lift import merge
+from streamproof.language.lower.lift import condition_of, merge
 from streamproof.language.lower.lowering_context import Context
-from streamproof.language.lower.operators import equal, integer
+from streamproof.language.lower.operators import compare, equal, integer
 from streamproof.language.lower.terms import (
     Backward,
     Cases,
@@ -75,6 +76,7 @@ def length(context: Context, value: Term, loc: Loc) -> Term:
         return simple(sequences.count(content.items, loc)) if isinstance(content, PartialList) else len(content)
     if isinstance(value, Several) and not value.once:
         return simple(sequences.count(value.items, loc))
+    value = lvalues.as_tuple(context, value, loc)
     whole = lvalues.contained_value(context, lvalues.dereference(context, value), loc)
     if is_expr(whole):
         match whole.sort:
@@ -185,6 +187,8 @@ def _element(context: Context, loc: Loc, value: Term) -> Expr:
 
 def extreme(context: Context, name: str, options: list[tuple[Expr, Term]], fallback: Term, loc: Loc) -> Term:
     """``min`` and ``max``; `fallback` is the result if no conditional element is present."""
+    if any(lvalues.is_tuple(value) for _, value in options):
+        return _extreme_tuple(context, name, options, fallback, loc)
     best: Expr | None = None
     found: Expr = b.FALSE
     for there, term in context.of_each(options, partial(_element, context, loc), loc):
@@ -210,6 +214,27 @@ def extreme(context: Context, name: str, options: list[tuple[Expr, Term]], fallb
     for _, term in context.of_each(none, lambda value: integer(context, value, loc, "default"), loc):
         best = b.ite(found, best, term, loc)
     return simple(best)
+
+
+def _extreme_tuple(context: Context, name: str, options: list[tuple[Expr, Term]], fallback: Term, loc: Loc) -> Term:
+    """``min`` and ``max`` of tuples and records, the first of equal ones."""
+    op = ast.Lt() if name == "min" else ast.Gt()
+    found, best = options[0]
+    for there, value in options[1:]:
+        both, better = (
+            b.and_((there, found)),
+            partial(compare, context, op, value, best, loc, ("an element", "an element")),
+        )
+        chosen = b.not_(found)
+        if both is not b.FALSE:
+            chosen = b.or_((chosen, condition_of(context.conditional(both, better, lambda: True, loc))))
+        best, found = merge(b.and_((there, chosen)), value, best, loc), b.or_((found, there))
+    if found is b.TRUE:
+        return best
+    if fallback is ABSENT:
+        context.check(b.not_(found), f"{name}() of an empty collection", loc)
+        return best
+    return merge(found, best, fallback, loc)
 
 
 def builtin(context: Context, function: Any, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:

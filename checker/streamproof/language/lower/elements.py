@@ -59,6 +59,7 @@ def elements(context: Context, value: Term, loc: Loc) -> list[tuple[Expr, Term]]
     if isinstance(value, HeapCell):
         content = context.content(value)
         return list(content.items) if isinstance(content, PartialList) else [(b.TRUE, v) for v in content]
+    value = lvalues.as_tuple(context, value, loc)
     if isinstance(value, Several):
         if any(now is not then for (_, now), (_, then) in zip(_held(context, value.seen), value.seen, strict=True)):
             raise _between(loc)
@@ -312,7 +313,7 @@ def _of_term(term: Expr, loc: Loc) -> list[tuple[Expr, Term]]:
     raise ModelError(
         f"{describe(term)} cannot be iterated over",
         loc=loc,
-        remedy="iterate over an Array, Queue, Set, Bag or range; a Record by naming its fields",
+        remedy="iterate over an Array, Queue, Set, Bag, Record or range",
     )
 
 

@@ -92,11 +92,10 @@ def lifted(have: Sort, want: Sort) -> Sort | None:
         ):
             inner = lifted(x, y)
             return None if inner is None else replace(have, element=inner)
-        case (RecordSort(f), RecordSort(g)) if [n for n, _ in f] == [n for n, _ in g]:
+        case (RecordSort(f), RecordSort(g)) if type(have) is type(want) and [n for n, _ in f] == [n for n, _ in g]:
             made = [(n, lifted(x, y)) for (n, x), (_, y) in zip(f, g, strict=True)]
-            return (
-                None if any(s is None for _, s in made) else RecordSort(tuple((n, s) for n, s in made if s is not None))
-            )
+            whole = tuple((n, s) for n, s in made if s is not None)
+            return replace(have, fields=whole) if len(whole) == len(made) else None
         case (UnionSort(f), UnionSort()):
             if any(n not in want.tag.places for n, _ in f):
                 return None
@@ -345,7 +344,7 @@ class _Lifting:
 
     def record(self, sort: RecordSort, parts: Iterable[Any]) -> Expr:
         made = [self.to_term(v, s, True) for v, (_, s) in zip(parts, sort.fields, strict=True)]
-        own = RecordSort(tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
+        own = replace(sort, fields=tuple((n, part.sort) for (n, _), part in zip(sort.fields, made, strict=True)))
         return b.make_record(own, made, self.loc)
 
     def case(self, sort: UnionSort, kind: type[Case], parts: tuple[Any, ...]) -> Expr:

@@ -29,6 +29,7 @@ from streamproof.language.lower.terms import (
     describe,
     is_expr,
     known,
+    simple,
     symbolic,
 )
 from streamproof.system import build as b
@@ -91,12 +92,12 @@ def _within(ref: Ref, place: Ref) -> bool:
 
 
 def by_value(sort: sorts.Sort) -> bool:
-    """Whether values of a sort are read by value: scalars, options and unions."""
-    return sorts.is_scalar(sort) or isinstance(sort, sorts.OptionSort | sorts.UnionSort)
+    """Whether values of a sort are read by value: scalars, options, unions and tuples."""
+    return sorts.is_scalar(sort) or isinstance(sort, sorts.OptionSort | sorts.UnionSort | sorts.TupleSort)
 
 
 def load(context: Context, ref: Ref) -> Term:
-    """Scalars, options and unions are read immediately, by value; a container stays a reference, as in Python."""
+    """Scalars, options, unions and tuples are read immediately, by value; a container stays a reference, as in Python."""
     return read(context, ref) if by_value(ref.sort) else ref
 
 
@@ -157,6 +158,41 @@ def contained_value(context: Context, value: Term, loc: Loc, text: str = "the co
     return unwrap_option(context, value, loc, text)
 
 
+def as_tuple(context: Context, value: Term, loc: Loc, text: str = "the tuple") -> Term:
+    """A record as the tuple of its fields, as `load` gives them; an option of a record is unwrapped, with a check that it
+    is present. Other values are unchanged."""
+    if isinstance(value, Cases) and _has_record(value):
+        return context.by_case(value, lambda one: as_tuple(context, one, loc, text), loc)
+    if isinstance(value, Ref) and isinstance(value.sort, sorts.RecordSort):
+        return tuple(load(context, attribute(context, value, name, loc)) for name, _ in value.sort.fields)
+    if not is_expr(value):
+        return value
+    if isinstance(value.sort, sorts.OptionSort) and isinstance(value.sort.element, sorts.RecordSort):
+        value = unwrap_option(context, value, loc, text)
+    return _fields(value, loc) if isinstance(value.sort, sorts.RecordSort) else value
+
+
+def _has_record(value: Term) -> bool:
+    if isinstance(value, Cases):
+        return _has_record(value.then) or _has_record(value.other)
+    if not isinstance(value, Ref) and not is_expr(value):
+        return False
+    sort = value.sort.element if isinstance(value.sort, sorts.OptionSort) else value.sort
+    return isinstance(sort, sorts.RecordSort)
+
+
+def is_tuple(value: Term) -> bool:
+    """Whether `as_tuple` of a value is a tuple, or one of several, depending on the state."""
+    if isinstance(value, Cases):
+        return is_tuple(value.then) and is_tuple(value.other)
+    return type(value) is tuple or _has_record(value)
+
+
+def _fields(record: Expr, loc: Loc) -> tuple[Term, ...]:
+    assert isinstance(record.sort, sorts.RecordSort)
+    return tuple(simple(b.field(record, name, loc)) for name, _ in record.sort.fields)
+
+
 def index_term(context: Context, sort: sorts.ArraySort, key: Term, loc: Loc, text: str) -> Expr:
     """`key` as an index of `sort`, with a check if it may be outside."""
     key = dereference(context, key)
@@ -198,11 +234,11 @@ def _keyed(context: Context, index: sorts.Scalar, key: Term, loc: Loc, text: str
     def present(part: Term) -> Term:
         if type(part) is tuple:
             return tuple(map(present, part))
-        return (
-            unwrap_option(context, part, loc, text)
-            if is_expr(part) and isinstance(part.sort, sorts.OptionSort)
-            else part
-        )
+        if is_expr(part) and isinstance(part.sort, sorts.OptionSort):
+            part = unwrap_option(context, part, loc, text)
+        if is_expr(part) and isinstance(part.sort, sorts.RecordSort):
+            return present(_fields(part, loc))
+        return part
 
     if (split := cases_of(key)) is not None:
         chosen: Expr = context.by_case(split, lambda one: _keyed(context, index, one, loc, text), loc)

@@ -15,7 +15,7 @@ from streamproof.language.lower.cases import Case, fields_of, is_case_class, unk
 from streamproof.language.lower.inlining import covers_all
 from streamproof.language.lower.lift import condition_of
 from streamproof.language.lower.lowering_context import Evaluator, Frame, boolean, where
-from streamproof.language.lower.lvalues import dereference
+from streamproof.language.lower.lvalues import as_tuple, dereference
 from streamproof.language.lower.sources import text
 from streamproof.language.lower.terms import Cases, NewCase, Term, describe, is_expr, symbolic
 from streamproof.system import build as b
@@ -24,7 +24,7 @@ from streamproof.system.sorts import BoolSort, OptionSort, UnionSort
 
 Bound = tuple[tuple[str, Term], ...]
 """The names that a pattern binds, each with its value."""
-REMEDY = "a case is Vote(value=v), a name, a value, _, or several of these joined with |"
+REMEDY = "a case is Vote(value=v), (a, b), a name, a value, _, or several of these joined with |"
 
 
 def isinstance_(ev: Evaluator, args: list[Term], loc: Loc) -> Term:
@@ -121,6 +121,8 @@ class _Matching:
                 return condition_of(operators.equal(ev.context, subject, value, loc)), ()
             case ast.MatchClass(cls=cls):
                 return self.of_class(subject, node, ev.value(cls, self.frame))
+            case ast.MatchSequence(patterns=patterns) if not any(isinstance(p, ast.MatchStar) for p in patterns):
+                return self.of_tuple(subject, patterns, loc)
             case _:
                 raise ModelError(f"the pattern {text(node)!r} is not part of the language", loc=loc, remedy=REMEDY)
 
@@ -145,6 +147,19 @@ class _Matching:
                 conditions.append(there)
                 bound += more
         return b.and_(conditions, loc), tuple(bound)
+
+    def of_tuple(self, subject: Term, patterns: list[ast.pattern], loc: Loc) -> tuple[Expr, Bound]:
+        """The pattern ``(0, b)`` for a tuple, or a record as the tuple of its fields."""
+        present = b.TRUE
+        if is_expr(subject) and isinstance(subject.sort, OptionSort):
+            present, subject = b.not_(b.is_none(subject, loc)), b.unwrap(subject, loc)
+        parts = () if subject is None else as_tuple(self.ev.context, subject, loc)
+        if type(parts) is not tuple:
+            raise ModelError(f"{describe(subject)} is never a tuple", loc=loc, remedy=REMEDY)
+        if subject is None or len(parts) != len(patterns):
+            return b.FALSE, ()
+        found = [self.pattern(dereference(self.ev.context, one), p) for one, p in zip(parts, patterns, strict=True)]
+        return b.and_((present, *(cond for cond, _ in found)), loc), tuple(name for _, bound in found for name in bound)
 
     def covered(self, node: ast.pattern) -> frozenset[str]:
         """The cases of a union of which a pattern covers every value; a class is its value, whatever the source calls it."""
@@ -177,7 +192,7 @@ def _over(matching: _Matching, subject: Term) -> None:
             loc,
         )
         return
-    if symbolic(subject) and not is_expr(subject) and not isinstance(subject, NewCase):
+    if symbolic(subject) and not is_expr(subject) and not isinstance(subject, NewCase | tuple):
         loc = where(matching.frame, matching.node.subject)
         raise ModelError(f"{describe(subject)} cannot be matched", loc=loc, remedy="match a value of the state")
     union = is_expr(subject) and isinstance(subject.sort, UnionSort)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from streamproof.base.errors import Loc, ModelError
 from streamproof.language.lower import lvalues, sequences
+from streamproof.language.lower.conversion import no_field
 from streamproof.language.lower.elements import elements, in_sequence, iterator
 from streamproof.language.lower.lift import condition_of, merge
 from streamproof.language.lower.lowering_context import Context
@@ -25,8 +26,8 @@ from streamproof.language.lower.terms import (
     simple,
 )
 from streamproof.system import build as b
-from streamproof.system.expr import Expr
-from streamproof.system.sorts import BagSort, OptionSort, QueueSort, RangeSort, SetSort, Sort, default
+from streamproof.system.expr import Expr, Node
+from streamproof.system.sorts import BagSort, OptionSort, QueueSort, RangeSort, RecordSort, SetSort, Sort, default
 
 _KINDS: dict[type[Sort], tuple[str, str]] = {
     QueueSort: ("a Queue", QUEUE),
@@ -51,6 +52,8 @@ def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[s
     the owner."""
     if isinstance(m, Cases):
         return context.by_case(m, lambda one: method(context, one, args, kwargs, loc, text), loc)
+    if isinstance(m.owner, Ref | Node) and isinstance(m.owner.sort, RecordSort):
+        return _with_fields(context, m.owner, args, kwargs, loc)
     if kwargs:
         raise ModelError(f"{m.name}() takes no keyword arguments", loc=loc, remedy="pass the value alone")
     if isinstance(m.owner, HeapCell):
@@ -75,6 +78,19 @@ def method(context: Context, m: Method | Cases, args: list[Term], kwargs: dict[s
     if isinstance(ref.sort, SetSort | BagSort):
         return _collection_method(context, ref, m.name, args, loc, text)
     raise no_method(ref.sort, m.name, loc)
+
+
+def _with_fields(context: Context, owner: Term, args: list[Term], kwargs: dict[str, Term], loc: Loc) -> Term:
+    """``record._replace(number=1)``: the value with other fields."""
+    whole = lvalues.dereference(context, owner)
+    sort = whole.sort
+    assert isinstance(sort, RecordSort)
+    arity("_replace", args, 0, 0, loc, "name the fields: _replace(number=1)")
+    old: dict[str, Term] = {name: b.field(whole, name, loc) for name, _ in sort.fields}
+    for name in kwargs:
+        if name not in old:
+            raise no_field(sort, name, loc)
+    return lvalues.convert(context, {**old, **kwargs}, sort, loc, "the record")
 
 
 def no_method(sort: Sort, name: str, loc: Loc) -> ModelError:

@@ -18,7 +18,15 @@ from streamproof.language.lower.conversion import expect_faithful, is_faithful
 from streamproof.language.lower.elements import distinct, elements, refuse_iterator, refuse_lazy
 from streamproof.language.lower.lift import alike, bag_inside, compared, condition_of, lifted, natural, recast
 from streamproof.language.lower.lowering_context import Context
-from streamproof.language.lower.lvalues import contained_value, convert, dereference, resolve_deep, unwrap_option
+from streamproof.language.lower.lvalues import (
+    as_tuple,
+    contained_value,
+    convert,
+    dereference,
+    is_tuple,
+    resolve_deep,
+    unwrap_option,
+)
 from streamproof.language.lower.sequences import count, ranks
 from streamproof.language.lower.terms import (
     Cases,
@@ -149,8 +157,10 @@ def binary(context: Context, op: ast.operator, left: Term, right: Term, loc: Loc
     """`left op right`."""
     if not symbolic(left) and not symbolic(right):
         return host(context, lambda: HOST_BINARY[type(op)](left, right), loc, left, right)
-    if isinstance(op, ast.Add) and type(left) is tuple and type(right) is tuple:
-        return left + right
+    if isinstance(op, ast.Add) and is_tuple(left) and is_tuple(right):
+        one, two = as_tuple(context, left, loc, texts[0]), as_tuple(context, right, loc, texts[1])
+        if type(one) is tuple and type(two) is tuple:
+            return one + two
     left, right = contained_value(context, left, loc, texts[0]), contained_value(context, right, loc, texts[1])
     queues = [x for x in (left, right) if isinstance(x, Ref | Node) and isinstance(x.sort, QueueSort)]
     if isinstance(op, ast.Add) and queues:
@@ -278,9 +288,42 @@ def compare(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, 
             return _included(context, op, left, right, side.sort, loc)
     if _is_local_set(left) or _is_local_set(right):
         return _local_subset(context, op, left, right, loc)
+    if is_tuple(left) and is_tuple(right):
+        one, two = as_tuple(context, left, loc, texts[0]), as_tuple(context, right, loc, texts[1])
+        return _lexicographic(context, op, one, two, loc, texts)
     a, c = integer(context, left, loc, texts[0]), integer(context, right, loc, texts[1])
     low, high = (c, a) if isinstance(op, ast.Gt | ast.GtE) else (a, c)
     return (b.less_eq if isinstance(op, ast.LtE | ast.GtE) else b.less)(low, high, loc)
+
+
+def _is_number(value: Term) -> bool:
+    return type(value) is int or (is_expr(value) and isinstance(value.sort, RangeSort))
+
+
+def _lexicographic(context: Context, op: ast.cmpop, left: Term, right: Term, loc: Loc, texts: tuple[str, str]) -> Term:
+    """The comparison of two tuples: that of the first elements that differ."""
+    for at, side in enumerate((left, right)):
+        if isinstance(side, Cases):
+            ways = [(one, right) if at == 0 else (left, one) for one in (side.then, side.other)]
+            then, other = (partial(_lexicographic, context, op, *way, loc, texts) for way in ways)
+            return context.conditional(side.cond, then, other, loc)
+    if not left or not right:
+        return HOST_COMPARE[type(op)](len(left), len(right))
+    parts = (f"a part of {texts[0]}", f"a part of {texts[1]}")
+    if len(left) == len(right) == 1 and _is_number(left[0]) and _is_number(right[0]):
+        return compare(context, op, left[0], right[0], loc, parts)
+    same = condition_of(equal(context, left[0], right[0], loc))
+    strict = ast.Lt() if isinstance(op, ast.Lt | ast.LtE) else ast.Gt()
+    if same is b.TRUE:
+        return _lexicographic(context, op, left[1:], right[1:], loc, texts)
+    if same is b.FALSE:
+        return compare(context, strict, left[0], right[0], loc, parts)
+    return context.conditional(
+        same,
+        partial(_lexicographic, context, op, left[1:], right[1:], loc, texts),
+        partial(compare, context, strict, left[0], right[0], loc, parts),
+        loc,
+    )
 
 
 def negated(value: Term, loc: Loc) -> Term:
@@ -472,6 +515,7 @@ def contained(context: Context, needle: Term, hay: Term, loc: Loc, texts: tuple[
     if isinstance(hay, HeapCell):
         content = context.content(hay)
         hay = Several(content.items, once=False) if isinstance(content, PartialList) else tuple(content)
+    hay = as_tuple(context, hay, loc, texts[1])
     if isinstance(hay, Ref) or is_expr(hay):
         whole = hay = contained_value(context, dereference(context, hay), loc, texts[1])
         if isinstance(whole.sort, SetSort | BagSort):

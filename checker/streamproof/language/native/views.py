@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
@@ -32,6 +32,7 @@ from streamproof.system.sorts import (
     RecordSort,
     SetSort,
     Sort,
+    TupleSort,
     UnionSort,
     Value,
     bag_items,
@@ -85,6 +86,8 @@ def look(sort: Sort, place: ValuePlace) -> Any:
         case OptionSort(element):
             value = place.get()
             return None if value is None else look(element, FixedValue(value))
+        case TupleSort():
+            return RecordView(sort, FixedValue(place.get()))
         case RecordSort():
             return RecordView(sort, place)
         case UnionSort():
@@ -178,10 +181,39 @@ def _expect_inside(sort: Sort, value: Value, spot: CallSite, put: str) -> None:
         raise fail(f"the value {put} {spot.owner()} leaves {sort}", spot, ("value", _shown(sort, value)))
 
 
+def _tuple_operation(apply: Callable[[Any, Any], Any]) -> Callable[[RecordView, Any], Any]:
+    return lambda record, other: apply(tuple(record), tuple(other))
+
+
 class RecordView(View):
-    """Named fields, read and written as attributes."""
+    """Named fields, read and written as attributes, and read as the tuple of their values."""
 
     __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(self._sort.fields)
+
+    def __getitem__(self, at: Any) -> Any:
+        return tuple(self)[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (look(sort, self._place.part(at)) for at, (_, sort) in enumerate(self._sort.fields))
+
+    def __contains__(self, value: object) -> bool:
+        return value in tuple(self)
+
+    def _replace(self, **changes: Any) -> RecordView:
+        """The value with other fields."""
+        spot, old = CallSite(), {name: getattr(self, name) for name, _ in self._sort.fields}
+        for name in changes:
+            if name not in old:
+                raise no_field(self._sort, name, spot.loc)
+        return RecordView(self._sort, FixedValue(raw(self._sort, {**old, **changes}, spot, "the record")))
+
+    __add__ = _tuple_operation(operator.add)
+    __radd__ = _tuple_operation(lambda record, other: other + record)
+    __lt__, __le__ = _tuple_operation(operator.lt), _tuple_operation(operator.le)
+    __gt__, __ge__ = _tuple_operation(operator.gt), _tuple_operation(operator.ge)
 
     def _at(self, name: str) -> tuple[Sort, int]:
         try:
@@ -202,13 +234,21 @@ class RecordView(View):
         self._place.replace(at, checked(sort, given, CallSite()))
 
 
+Sequence.register(RecordView)  # for patterns
+
+
+def _plain_tuples(key: Any) -> Any:
+    """A key, in which records are the tuples of their fields."""
+    return tuple(map(_plain_tuples, key)) if isinstance(key, RecordView | tuple) else key
+
+
 class ArrayView(View):
     """Elements by index."""
 
     __slots__ = ()
 
     def _at(self, key: Any) -> int:
-        index = self._sort.index
+        index, key = self._sort.index, _plain_tuples(key)
         own = index_value(index, plain_key(key, None)) if isinstance(index, KeySort) else key
         at = position(index, own) if not isinstance(key, View) else None
         if at is None:

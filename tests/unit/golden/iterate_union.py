@@ -1,6 +1,10 @@
-"""A loop over a record."""
+"""The value of a union has no elements."""
 
 from streamproof import *
+
+
+class Busy(Case):
+    load: int
 
 
 class Shop(Model):
@@ -9,7 +13,7 @@ class Shop(Model):
     def state(self):
         return State(
             credit=Array(range(2), Range(0, 3)), backlog=Range(0, 3), seen=Set(Range(0, 3)), owner=Option(Range(0, 1)),
-            node=Record(load=Range(0, 3), up=Bool()),
+            node=Union(Busy(load=Range(0, 3))),
         )
 
     @action
