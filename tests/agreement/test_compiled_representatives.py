@@ -1,4 +1,4 @@
-"""Searches on disk with symmetry: compiled code finds the representatives, with the results of generated Python."""
+"""Symmetry in compiled code, in memory and on disk: the representatives lead to the results of generated Python."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from forced_spilling import Spilling
 from random_symmetric_systems import symmetric_system
 from streamproof.base.options import SearchOptions, Tuning
+from streamproof.explicit.cluster import Cluster, InProcess
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.system import InputError, ModelError, System
 from streamproof.system.interpreter import Interpreter
@@ -40,7 +41,7 @@ def _same(system: System, found: Exploration, expected: Exploration) -> bool:
 
 @pytest.mark.parametrize("bits", [64, 5], ids=["one-word", "wide"])
 @pytest.mark.parametrize(
-    "seeds", [range(5), *(pytest.param(range(n, n + 150), marks=pytest.mark.long) for n in range(5, 605, 150))]
+    "seeds", [range(5), *(pytest.param(range(n, n + 150), marks=pytest.mark.long) for n in range(5, 1055, 150))]
 )
 def test_random_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, bits: int) -> None:
     """Of interchangeable processes, whose states are sorted by parts or renamed; a favourite is no symmetry."""
@@ -55,6 +56,46 @@ def test_random_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: 
         reduced += _same(system, explore(system, SearchOptions(symmetry=True, spill=tmp_path)), expected)
     assert reduced >= len(seeds) // 4
     assert forced.times
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(10), *(pytest.param(range(n, n + 150), marks=pytest.mark.long) for n in range(10, 1060, 150))]
+)
+def test_random_systems_in_memory(seeds: range) -> None:
+    """Compiled code, with one thread and with two."""
+    reduced = 0
+    several: list[dict[str, Any]] = [{"tier": "compiled"}, {"workers": 2}]
+    for seed in seeds:
+        system = symmetric_system(Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
+        try:
+            expected = explore(system, SearchOptions(symmetry=True, tier="python"))
+        except ModelError:
+            continue
+        for options in several:
+            reduced += _same(system, explore(system, SearchOptions(symmetry=True, **options)), expected)
+    assert reduced >= len(seeds) // 2
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(5), *(pytest.param(range(n, n + 150), marks=pytest.mark.long) for n in range(5, 1055, 150))]
+)
+def test_random_systems_over_files(tmp_path: Path, seeds: range) -> None:
+    """As by the workers of a cluster, every level in files of one to seven partitions."""
+    reduced = 0
+    for seed in seeds:
+        system = symmetric_system(Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
+        try:
+            expected = explore(system, SearchOptions(symmetry=True, tier="python"))
+        except ModelError:
+            continue
+        draw = Random(seed)
+        executor = InProcess(draw.choice([1, 2, 3, 7]), draw.choice([2_000, 20_000, 1 << 22]))
+        tuning = Tuning(wide_level=draw.choice([1, 1, 4]), word_bits=draw.choice([64, 6]))
+        options = SearchOptions(symmetry=True, tuning=tuning)
+        reduced += _same(
+            system, explore(system, options, cluster=Cluster(executor, str(tmp_path / str(seed)))), expected
+        )
+    assert reduced >= len(seeds) // 4
 
 
 @pytest.mark.parametrize("names", [4, pytest.param(8, marks=pytest.mark.long)])

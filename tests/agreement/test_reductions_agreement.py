@@ -19,7 +19,7 @@ from random_symmetric_systems import symmetric_system
 from random_systems import random_system
 from shares import share
 from streamproof.base.errors import StreamproofError
-from streamproof.base.options import SearchOptions
+from streamproof.base.options import SearchOptions, Tuning
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.reductions import automorphism, plan, stubborn
 from streamproof.explicit.reductions.renaming import renamed, symmetric_sorts
@@ -68,14 +68,15 @@ def agree(full: Exploration, reduced: Exploration) -> str:
 
 def outcomes(draw: Draw, seeds: range, **options: Any) -> Counter[str]:
     """How often reduced searches were smaller, the same, or ended with a mistake."""
-    return Counter(agree(full, explore(system, SearchOptions(**options))) for system, full in drawn(draw, seeds))
+    only = {"tier": "python", **options}  # without turns of the full search
+    return Counter(agree(full, explore(system, SearchOptions(**only))) for system, full in drawn(draw, seeds))
 
 
 def disagrees(draw: Draw, seeds: range, **options: Any) -> bool:
     """Whether some comparison fails."""
     for system, full in drawn(draw, seeds):
         try:
-            agree(full, explore(system, SearchOptions(**options)))
+            agree(full, explore(system, SearchOptions(tier="python", **options)))
         except (AssertionError, StreamproofError):
             return True
     return False
@@ -313,9 +314,31 @@ def test_two_phase_commit(managers: int, full: int, orbits: int, stubborn: int, 
     """States of two-phase commit: all of them, up to symmetry, with partial-order reduction, and with both."""
     system = TwoPhaseCommit.system(resource_managers=managers)
     assert explore(system).counts.distinct == full
-    assert explore(system, SearchOptions(symmetry=True)).counts.distinct == orbits
-    assert explore(system, SearchOptions(por=True)).counts.distinct == stubborn
-    assert explore(system, SearchOptions(symmetry=True, por=True)).counts.distinct == both
+    for tier in ("python", "compiled"):
+        assert explore(system, SearchOptions(symmetry=True, tier=tier)).counts.distinct == orbits
+    assert explore(system, SearchOptions(por=True, tier="python")).counts.distinct == stubborn
+    assert explore(system, SearchOptions(symmetry=True, por=True, tier="python")).counts.distinct == both
+
+
+@pytest.mark.parametrize("option", ["symmetry", "por"])
+@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(30, 1000, 97))])
+def test_turns(option: str, first: int) -> None:
+    """Reduced and full search in turns, from different amounts of work on: verdicts and lengths of the full search."""
+    seen = set()
+    for seed in range(first, first + (97 if first else 30)):
+        system = symmetric_system(Random(seed))
+        tuning = Tuning(rival_turn=(20, 1_000, 30_000, 1_000_000)[seed % 4], small_states=seed % 5 * 10)
+        try:
+            full = explore(system, SearchOptions(tier="python"))
+        except ModelError:
+            continue
+        reduced = explore(system, SearchOptions(tuning=tuning, **{option: True}))
+        agree(full, reduced)
+        (reduction,) = reduced.reductions
+        seen.add((reduction.applied, reduction.not_needed))
+        if reduction.not_needed and full.mistake is None:
+            assert reduced.counts == full.counts
+    assert {(True, False), (False, True)} <= seen
 
 
 def test_ten_resource_managers() -> None:

@@ -70,9 +70,9 @@ def test_the_json_has_the_reductions(streamproof: Any) -> None:
         ),
         (["--por", "--spill", "d"], "only the compiled tier spills to disk", "leave out --por, or --spill\n"),
         (
-            ["--symmetry", "--checkpoint", "d"],
+            ["--por", "--checkpoint", "d"],
             "only the compiled tier writes checkpoints",
-            "leave out --symmetry, or --checkpoint\n",
+            "leave out --por, or --checkpoint\n",
         ),
         (
             ["--resume", "d", "--spill", "e"],
@@ -150,21 +150,20 @@ def test_picks_are_exchanged_with_the_names(streamproof: Any, folder: Path) -> N
 
 
 @pytest.mark.parametrize("option", ["--por", "--symmetry"])
-def test_a_reduction_that_loses_is_given_up(option: str) -> None:
+def test_a_reduction_that_loses_is_not_needed(option: str) -> None:
     """The full search has its turn after some work, and if it needs less, its result is taken, which says so."""
     model: dict[str, Any] = {
-        "--por": {"model": "credit", "properties": ["conservation"]},
+        "--por": {"model": "reference.two_phase_commit"},
         "--symmetry": {"model": "reference.two_phase_commit", "size": "medium"},
     }[option]
     reducing = {option.removeprefix("--"): True}
     full = sp.check(**model)
-    assert sp.check(**model, options=SearchOptions(**reducing)).reductions[0].applied
-    soon = Tuning(rival_turn=1_000 if option == "--symmetry" else 1_000_000, rival_successor=0)
+    assert sp.check(**model, options=SearchOptions(**reducing, tier="python")).reductions[0].applied
+    soon = Tuning(rival_turn=60_000 if option == "--por" else 400_000, rival_share=10_000)
     found = sp.check(**model, options=SearchOptions(**reducing, tuning=soon))
     (reduction,) = found.reductions
-    assert not reduction.applied
-    assert reduction.because is not None
-    assert reduction.because.startswith("given up after ")
+    assert (reduction.applied, reduction.not_needed) == (False, True)
+    assert reduction.because.startswith("when the full search finished, the reduced one had ")
     assert (found.verdict, found.counts, found.coverage) == (full.verdict, full.counts, full.coverage)
 
 

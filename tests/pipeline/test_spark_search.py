@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
+from random_symmetric_systems import symmetric_system
 from random_systems import random_system
 from same_outcome import ENDLESS, outcome
 from streamproof.base.options import SearchOptions, Tuning
 from streamproof.engines.registry import CHECKS
-from streamproof.explicit.exploration import Exploration
+from streamproof.explicit.exploration import Exploration, explore
 from streamproof.pipeline.spark_search import explore_on_spark
-from streamproof.system import UsageError
+from streamproof.system import ModelError, UsageError
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
 pytestmark = pytest.mark.spark
@@ -85,6 +86,34 @@ def test_random_systems_on_spark(tmp_path: Path, first: int) -> None:
         )
         assert (found.counts, list(found.states())) == (counts, states), f"seed {seed}"
         assert found.stopped == stopped
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 1000, 100))
+def test_symmetric_systems_on_spark(tmp_path: Path, first: int) -> None:
+    """The workers find the representatives: counts, verdicts and lengths of generated Python in memory."""
+    reduced = 0
+    for seed in range(first, first + 100):
+        system = symmetric_system(random.Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
+        try:
+            expected = explore(system, SearchOptions(symmetry=True, tier="python"))
+        except ModelError:
+            continue
+        found = CHECKS["spark"].run(
+            system,
+            SearchOptions(symmetry=True, master="local[2]", spill=tmp_path / str(seed), tuning=Tuning(wide_level=1)),
+        )
+        assert isinstance(found, Exploration)
+        assert [r.applied for r in found.reductions] == [r.applied for r in expected.reductions], f"seed {seed}"
+        reduced += found.reductions[0].applied
+        if expected.mistake is not None:
+            assert found.mistake is not None, f"seed {seed}"
+            assert len(found.mistake.trace) == len(expected.mistake.trace), f"seed {seed}"
+            continue
+        assert (found.counts.levels, found.counts.generated) == (expected.counts.levels, expected.counts.generated)
+        lengths = [[(f.property, f.verdict, f.trace and len(f.trace)) for f in r.findings] for r in (found, expected)]
+        assert lengths[0] == lengths[1], f"seed {seed}"
+    assert reduced >= 25
 
 
 def started(folder: Path, master: str = "local[2]", resume: str = "", wide: int = 100) -> subprocess.Popen[str]:

@@ -392,7 +392,7 @@ def test_what_is_not_symmetric_is_named(model: type[_Turns], because: str) -> No
 
 def test_what_cannot_be_verified_is_not_believed() -> None:
     """A comparison that takes more effort than may be spent counts as failed, and says so."""
-    options = SearchOptions(symmetry=True, tuning=Tuning(symmetry_effort=5))
+    options = SearchOptions(symmetry=True, tuning=Tuning(symmetry_effort=885))
     (reduction,) = explore(_Favour.system(), options).reductions
     assert not reduction.applied
     assert reduction.because == "it could not be verified that exchanging w1 and w2 preserves action ask(w=w1)"

@@ -145,9 +145,11 @@ class Tuning:
     """Number of rows of a batch in the files of a search on a cluster."""
     stored_window: int = 0
     """Number of states on disk that are entered into a table at a time, for the state graph; 0: as many as fit."""
-    rival_turn: int = 20_000_000
-    """Work of a reduced search, in evaluated terms, before the first turn of the full search: about 1 s."""
-    rival_successor: int = 2
+    rival_turn: int = 1_000_000
+    """Work of a reduction, in evaluated terms, before the first turn of the full search: about 0.05 s."""
+    rival_share: int = 5
+    """Work that the full search gets for each unit of work of the reduction."""
+    rival_successor: int = 1
     """Terms of generated Python that cost as much as a successor of compiled code."""
     rival_states: int = 1 << 23
     """Number of states after which the full search is given up: a reduction may be needed because memory is small."""
@@ -272,8 +274,8 @@ class SearchOptions:
     def _excluded(self) -> Iterator[tuple[str, str]]:
         """Why these options exclude each other, with the remedy."""
         several = self.workers is not None and self.workers > 1
-        python, stored = given_of("--tier", "--symmetry", "--por"), given_of("--checkpoint", "--resume")
-        if self.tier == PYTHON or self.por or (self.symmetry and self.spill is None):
+        python, stored = given_of("--tier", "--por"), given_of("--checkpoint", "--resume")
+        if self.tier == PYTHON or self.por:
             if several:
                 yield "only the compiled tier has workers", f"leave out --workers, or {python}"
             if self.storage is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from streamproof import version
 from streamproof.base.errors import ModelError, OutOfTime, SystemFailure, TooLarge, UsageError
@@ -27,7 +29,17 @@ from streamproof.base.options import (
 )
 from streamproof.base.records import dataclass, replace
 from streamproof.explicit.findings import EarlyEnd, antecedents, coverage, judge, with_conditions
-from streamproof.explicit.level_search import Budget, LevelSearch, ReductionPlan, SearchTask, Stop, processors
+from streamproof.explicit.level_search import (
+    PARTIAL_ORDER,
+    SYMMETRY,
+    Budget,
+    LevelSearch,
+    ReductionPlan,
+    SearchTask,
+    Stop,
+    not_needed,
+    processors,
+)
 from streamproof.explicit.search import Handover, Search
 from streamproof.interrupts import abruptly, limited, requested
 from streamproof.system import build as b
@@ -62,20 +74,32 @@ RIVAL_BYTES = 4 * COMPILER_BYTES
 """Memory limit in bytes below which a reduced search runs without the competing full search."""
 COMPILING = "compiling the search"
 """The stage in which the code of a system is compiled."""
+PREPARING = "preparing the search"
+"""The stage in which the reductions are prepared."""
+COMPARED = 150
+"""Evaluated terms that cost as much as a term that is compared to prepare a reduction."""
 SMALL_WORK, GROWING = 3_000_000, 500
 """Further limits (`search.Handover`), as `Tuning.small_states`."""
 
 
-def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:
-    """Search with the tier of the options; returns the finished search, the tier that finished it, and its reductions.
+Outcome: TypeAlias = tuple[LevelSearch, str, ReductionPlan]
+"""A finished search, the tier that finished it, and its reductions."""
+
+
+def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> Outcome:
+    """Search with the tier of the options.
 
     `auto` begins with generated Python and restarts with compiled code if the state space is large. If that is not possible
-    (llvmlite is missing, or a term is too large for machine words), the Python tier continues. Reduced searches are generated
-    Python; with `auto`, a full search by compiled code competes, and its result is used if it needs less work.
+    (llvmlite is missing, or a term is too large for machine words), the Python tier continues. Searches with stubborn sets
+    are generated Python.
     """
-    if plan.reduces and task.symmetry is None:
-        return _reduced(task, early, plan)
-    search, tier = _full(task)
+    task = _planned(task, early, plan)
+    compiled = plan.stubborn is None and (task.compiles or task.budget.options.tier == COMPILED)
+    if plan.reduces and not compiled:
+        from streamproof.explicit.reductions.search import ReducedSearch
+
+        return _finished(ReducedSearch(task, plan, terms_of(task.system))), PYTHON, plan
+    search, tier = _full(replace(task, symmetry=plan.symmetry))
     return search, tier, plan
 
 
@@ -88,7 +112,7 @@ def _full(task: SearchTask) -> tuple[LevelSearch, str]:
             return _cut(Search(task), end), COMPILED
         return _finished(compiled), COMPILED
     faster = options.tier == AUTO and (task.budget.max_bytes or COMPILER_BYTES) >= COMPILER_BYTES
-    handover = Handover(task.budget.tuning.small_states, SMALL_WORK, GROWING, terms_of(task.system)) if faster else None
+    handover = _handover(task) if faster else None
     search = _finished(Search(task, handover))
     if search.stopped is not Stop.HANDOVER:
         return search, PYTHON
@@ -102,10 +126,10 @@ def _full(task: SearchTask) -> tuple[LevelSearch, str]:
     return _finished(compiled), COMPILED
 
 
-def _cut(search: LevelSearch, end: BaseException) -> LevelSearch:
-    """A search that ends because compiled code did not get ready; the result is what generated Python found before."""
+def _cut(search: LevelSearch, end: BaseException, stage: str = COMPILING) -> LevelSearch:
+    """A search that ends because compiled code, or a reduction, did not get ready; the result is what was found before."""
     search.stopped = Stop.TIME if isinstance(end, OutOfTime) else Stop.INTERRUPTED
-    search.stage = COMPILING
+    search.stage = stage
     return search
 
 
@@ -123,29 +147,129 @@ def _finished(search: LevelSearch) -> LevelSearch:
     return search
 
 
-def _reduced(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> tuple[LevelSearch, str, ReductionPlan]:
+@dataclass
+class Turns:
+    """A reduced search and the full search in turns; the first to finish gives the result.
 
-    terms = terms_of(task.system)
-    roomy = (task.budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES
-    from streamproof.explicit.reductions.rival import Rival
-    from streamproof.explicit.reductions.search import ReducedSearch
+    Generated Python begins; with symmetry alone, compiled code takes over. `prepare` finds the reductions that apply, and
+    raises `EffortSpent` if it would have to compare more terms than it is given.
+    """
 
-    rival = None
-    if task.budget.options.tier == AUTO and roomy:
-        full = replace(task, on_progress=None, after_level=lambda search: early.after_level(search, ReductionPlan()))
-        rival = Rival(_compiled, full, terms)
-    search = ReducedSearch(task, plan, terms, rival)
-    search.run()
-    if rival is not None and search.stopped is Stop.HANDOVER and rival.search is not None:
-        return rival.search, COMPILED, plan.given_up(search.known)
-    if rival is not None:
-        rival.close()
-    return search, PYTHON, plan
+    task: SearchTask
+    early: EarlyEnd
+    prepare: Callable[[int | None], ReductionPlan]
+    spent: int = 0
+    """Work that preparing has cost, in evaluated terms."""
+
+    def __post_init__(self) -> None:
+        from streamproof.explicit.reductions.rival import Rival
+
+        task = _planned(replace(self.task, on_progress=None), self.early, ReductionPlan())
+        self.terms = terms_of(task.system)
+        self.rival = Rival(lambda task: Search(task, _handover(task)), _compiled, task, self.terms)
+
+    def run(self) -> Outcome:
+        """Search until one of both has finished or a limit ends both."""
+        options = self.task.budget.options
+        try:
+            plan = self._prepared()
+        except (KeyboardInterrupt, OutOfTime) as end:
+            return _cut(self.rival.search or Search(self.task), end, PREPARING), self.rival.tier, ReductionPlan()
+        if plan is None:
+            names = [SYMMETRY] * options.symmetry + [PARTIAL_ORDER] * options.por
+            return self._full(not_needed(names, 0))
+        if plan.reduces:
+            return self._reduced(plan)
+        search, tier = _full(self.task) if self.rival.search is None else (self.rival.finish(), self.rival.tier)
+        return search, tier, plan
+
+    def _full(self, plan: ReductionPlan) -> Outcome:
+        assert self.rival.search is not None, "it was begun"
+        return self.rival.search, self.rival.tier, plan
+
+    def _prepared(self) -> ReductionPlan | None:
+        """The reductions; None if the full search has finished before."""
+        from streamproof.explicit.reductions.equivalence import EffortSpent
+
+        budget, work = self.task.budget, self.task.budget.tuning.rival_turn
+        limit: int | None = work // COMPARED
+        while True:
+            try:
+                with _getting_ready(self.task, PREPARING):
+                    return self.prepare(limit)
+            except EffortSpent:
+                self.spent += work
+                work *= 4
+            if self.rival.wins(self.spent + work):
+                return None
+            stop = budget.spent()
+            if stop in (Stop.TIME, Stop.INTERRUPTED):
+                raise OutOfTime("") if stop is Stop.TIME else KeyboardInterrupt
+            limit = None if self.rival.search is None else work // COMPARED
+
+    def _reduced(self, plan: ReductionPlan) -> Outcome:
+        from streamproof.explicit.reductions.search import ReducedSearch
+
+        task = _planned(self.task, self.early, plan)
+        handover = _handover(task) if plan.stubborn is None else None
+        search = ReducedSearch(task, plan, self.terms, self.rival, self.spent, handover)
+        search.run()
+        if search.stopped is Stop.HANDOVER and not search.beaten:
+            self.spent = search.work
+            try:
+                return self._representatives(plan)
+            except (KeyboardInterrupt, OutOfTime) as end:
+                self.rival.close()
+                return _cut(search, end), PYTHON, plan
+            except (SystemFailure, TooLarge):
+                search = ReducedSearch(task, plan, self.terms, self.rival, self.spent)
+                search.run()
+        if search.beaten:
+            return self._full(plan.given_up(search.known))
+        self.rival.close()
+        return search, PYTHON, plan
+
+    def _representatives(self, plan: ReductionPlan) -> Outcome:
+        """The reduced search by compiled code."""
+        turn = 2 * self.spent
+        beaten = False
+
+        def after_level(search: LevelSearch) -> Stop | None:
+            nonlocal turn, beaten
+            work = self.spent + self.rival.work(search)
+            if work >= turn:
+                turn = 2 * work
+                beaten = self.rival.wins(turn)
+            return Stop.HANDOVER if beaten else self.early.after_level(search, plan)
+
+        search = _compiled(replace(self.task, symmetry=plan.symmetry, after_level=after_level))
+        search.run()
+        if beaten:
+            known = search.known
+            search.close()
+            return self._full(plan.given_up(known))
+        self.rival.close()
+        return search, COMPILED, plan
+
+
+def _planned(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> SearchTask:
+    return replace(task, after_level=lambda search: early.after_level(search, plan))
+
+
+def _handover(task: SearchTask) -> Handover:
+    return Handover(task.budget.tuning.small_states, SMALL_WORK, GROWING, terms_of(task.system))
+
+
+@contextmanager
+def _getting_ready(task: SearchTask, stage: str) -> Iterator[None]:
+    """Inside, Ctrl-C and the end of the time limit interrupt work that is not the search."""
+    limit = task.budget.options.time_limit
+    with limited(None if limit is None else limit - task.budget.elapsed), timely(stage), abruptly(at_once=True):
+        yield
 
 
 def _compiled(task: SearchTask) -> LevelSearch:
-    limit = task.budget.options.time_limit
-    with limited(None if limit is None else limit - task.budget.elapsed), timely(COMPILING), abruptly(at_once=True):
+    with _getting_ready(task, COMPILING):
         return _compile(task)
 
 
@@ -309,24 +433,17 @@ def explore(
             scalarised = scalarise(system)
             simple = simplify(scalarised.system)
             properties = [simple.property(p.name) for p in chosen]
-            reduced = ReductionPlan()
-            if options.symmetry or options.por:
-                from streamproof.explicit.reductions.plan import plan
-
-                effort = options.tuning.symmetry_effort
-                reduced = plan(
-                    scalarised, simple, properties, symmetry=options.symmetry, por=options.por, effort=effort
-                )
-
-        def after_level(search: LevelSearch) -> Stop | None:
-            return early.after_level(search, reduced)
-
-        compiled = options.spill is not None or cluster is not None
-        same = reduced.symmetry if compiled else None
-        task = SearchTask(scalarised, simple, properties, budget, after_level, on_progress, cluster, same)
+            task = SearchTask(scalarised, simple, properties, budget, on_progress=on_progress, cluster=cluster)
+            turns, reduced = None, ReductionPlan()
+            if options.reduced:
+                prepare = _reductions(task)
+                if options.tier == AUTO and not task.compiles and (budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES:
+                    turns = Turns(task, early, prepare)
+                else:
+                    reduced = prepare(None)
         prepared = time.perf_counter() - begun
         with budget.listening():
-            search, tier, followed = run_tiers(task, early, reduced)
+            search, tier, followed = run_tiers(task, early, reduced) if turns is None else turns.run()
         if not search.known and search.stopped is None:
             raise ModelError(
                 f"{system.name} has no initial state",
@@ -355,6 +472,17 @@ def explore(
         if system.constraint is None:
             return explored
         return within_constraint(system, explored)
+
+
+def _reductions(task: SearchTask) -> Callable[[int | None], ReductionPlan]:
+    """Finds the requested reductions that apply, by comparing at most a number of terms."""
+    from streamproof.explicit.reductions.plan import plan
+
+    options = task.budget.options
+    return partial(
+        plan, task.scalarised, task.system, task.properties,
+        options.symmetry, options.por, options.tuning.symmetry_effort,
+    )  # fmt: skip
 
 
 def _chosen(system: System, options: SearchOptions) -> list[Property]:

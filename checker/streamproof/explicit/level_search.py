@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from enum import Enum
@@ -175,8 +175,7 @@ class ReductionPlan:
         """The plan of the full search, which finished when the reduced search had found `states` states."""
         names = [SYMMETRY] if self.symmetry is not None else []
         names += [PARTIAL_ORDER] if self.stubborn is not None else []
-        because = f"given up after {states:,} states: the full search finished with less work"
-        return ReductionPlan(refused=(*(Reduction(name, False, because) for name in names), *self.refused))
+        return ReductionPlan(refused=(*not_needed(names, states).refused, *self.refused))
 
     def report(self) -> tuple[Reduction, ...]:
         """The requested reductions, after the search: the effect of the applied ones, the reasons of the others."""
@@ -192,6 +191,13 @@ class ReductionPlan:
                 because = f"no effect: in each of {expanded:,} states every enabled step was needed"
             made.append(Reduction(PARTIAL_ORDER, True, because))
         return tuple(sorted((*made, *self.refused), key=lambda r: (SYMMETRY, PARTIAL_ORDER).index(r.name)))
+
+
+def not_needed(names: Iterable[str], states: int) -> ReductionPlan:
+    """The plan of a full search that finished when the search with these reductions had found `states` states."""
+    had = f"the reduced one had {number_of(states, 'state')}" if states else "the reduced one had not begun"
+    because = f"when the full search finished, {had}"
+    return ReductionPlan(refused=tuple(Reduction(name, False, because, True) for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +228,13 @@ class SearchTask:
     """The processes and the folder of a search over many processes."""
     symmetry: Symmetry | None = None
     """The symmetry by which compiled code reduces the search."""
+
+    @property
+    def compiles(self) -> bool:
+        """Whether only compiled code stores or shares the states as requested."""
+        options = self.budget.options
+        stored = options.spill is not None or options.storage is not None
+        return stored or options.workers is not None or self.cluster is not None
 
 
 class LevelSearch(ABC):
@@ -390,6 +403,9 @@ class LevelSearch(ABC):
     @abstractmethod
     def graph(self) -> StateGraph:
         """The state graph. Requires a complete search."""
+
+    def close(self) -> None:  # noqa: B027 - for a tier whose memory is not that of Python
+        """Free the memory; the search cannot be used afterwards."""
 
 
 def watches_of(numbered: Sequence[tuple[int, Property]]) -> list[Watch]:

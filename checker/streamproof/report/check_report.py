@@ -6,7 +6,7 @@ The JSON has the schema ``streamproof.check/1``; keys of this schema are never r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import asdict, field
 from typing import Any
 
 from streamproof.base.errors import Exit, StreamproofError
@@ -167,7 +167,7 @@ class CheckReport:
                 {"name": m.name, "largest": m.value, "exact": m.exact, "because": m.because} for m in self.measures
             ],
             "coverage": None if result.coverage is None else _coverage(result.coverage),
-            "reductions": [{"name": r.name, "applied": r.applied, "because": r.because} for r in result.reductions],
+            "reductions": [asdict(reduction) for reduction in result.reductions],
             "reproduce": self.reproduce,
             "error": None if self.error is None else _error(self.error),
         }

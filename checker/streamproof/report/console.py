@@ -134,8 +134,9 @@ def check_lines(report: CheckReport, *, detailed: bool = False) -> list[Line]:
         lines.append(line(f"the search ended early, not all states were searched: {because}"))
     lines.extend(line(note) for note in report.result.notes)
     for reduction in report.result.reductions:
+        why_not = " was not needed" if reduction.not_needed else " does not apply"
         made = StyledText(
-            f"{reduction.name} reduction{'' if reduction.applied else ' does not apply'}",
+            f"{reduction.name} reduction{'' if reduction.applied else why_not}",
             "good" if reduction.applied else "new",
         )
         lines.append(line(made, f": {reduction.because}", hang=2))

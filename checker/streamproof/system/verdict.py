@@ -274,6 +274,8 @@ class Reduction:
     name: str
     applied: bool
     because: str
+    not_needed: bool = False
+    """Whether it was not applied only because the full search finished with less work."""
 
 
 @dataclass(frozen=True, slots=True)

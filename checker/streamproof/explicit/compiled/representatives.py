@@ -142,7 +142,7 @@ class _Representative:
         if symmetry.order * len(self._fields) > LARGEST:
             raise TooLarge(
                 f"a state of {len(self._fields)} parts has {symmetry.order:,} images, too many for compiled code",
-                remedy="check the model without --symmetry, or without --spill",
+                remedy="check the model without --symmetry, or with --tier python alone",
             )
         best = list(self._words)
         alive = liveness(symmetry.original)

@@ -8,7 +8,7 @@ instance is enabled without evaluation error, guards only where they can be eval
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from streamproof.explicit.reductions.equivalence import THOROUGH, Assignment, Ef
 from streamproof.explicit.reductions.images import liveness
 from streamproof.explicit.reductions.renaming import Renaming, renamed_system, symmetric_sorts, with_keys
 from streamproof.system import build as b
-from streamproof.system.expr import Expr
+from streamproof.system.expr import Expr, subterms
 from streamproof.system.model import Check, Instance, Property, System
 from streamproof.system.sorts import EnumSort
 from streamproof.transform.assume import simplify
@@ -27,11 +27,17 @@ MOST_CANDIDATES = 24
 """Limit on the candidates per instance: instances that pick the same values in another order."""
 
 
+RENAMING = 15
+"""Compared terms that cost as much as to rename a term of the system and to simplify it."""
+
+
 class Asymmetric(Exception):
     """A system is not symmetric, or this could not be verified; the argument is the reason."""
 
 
-def verify(scalarised: Scalarised, simple: System, properties: Collection[str], effort: int) -> tuple[EnumSort, ...]:
+def verify(
+    scalarised: Scalarised, simple: System, properties: Collection[str], effort: TermEffort
+) -> tuple[EnumSort, ...]:
     """The symmetric sorts of a system that is symmetric in all of them, properties included.
 
     `simple` is the simplified scalar system of `scalarised`; `effort`: the terms that all comparisons may visit. Raises
@@ -42,13 +48,12 @@ def verify(scalarised: Scalarised, simple: System, properties: Collection[str], 
         raise Asymmetric("no variable has a symmetric sort; declare interchangeable names with Symmetric(...)")
     leaves = [leaf.name for leaf in simple.variables]
     equal = Equivalence(dict(zip(leaves, liveness(scalarised.original), strict=True)))
-    limited = TermEffort(effort)
     for sort in sorts:
         for one, other in pairwise(sort.members):  # these exchanges generate all permutations
             names = {name: name for name in sort.members} | {one: other, other: one}
             exchange = f"exchanging {one} and {other}"
             _OrderComparison(
-                scalarised.original, simple, with_keys(scalarised.original, {sort: names}), exchange, equal, limited
+                scalarised.original, simple, with_keys(scalarised.original, {sort: names}), exchange, equal, effort
             ).run(properties)
     return sorts
 
@@ -64,6 +69,7 @@ class _OrderComparison:
     other: System = field(init=False)
 
     def run(self, properties: Collection[str]) -> None:
+        self._spend(RENAMING * sum(1 for _ in subterms(*_terms(self.simple))))
         renamed = renamed_system(self.original, self.renaming)
         for v, w in zip(self.original.variables, renamed.variables, strict=True):
             if set(v.initial) != set(w.initial):
@@ -76,6 +82,12 @@ class _OrderComparison:
         for prop in self.simple.properties:
             if prop.name in properties:
                 self._property(prop, self.other.property(prop.name))
+
+    def _spend(self, terms: int) -> None:
+        try:
+            self.effort.spend(terms)
+        except EffortSpent:
+            raise Asymmetric(f"it could not be verified that {self.exchange} preserves the system") from None
 
     def _property(self, prop: Property, renamed: Property) -> None:
         faults = _any(prop.checks)
@@ -151,12 +163,21 @@ class _OrderComparison:
         try:
             found = self.equal.difference(pairs, under, spent)
         except EffortSpent:
+            self.effort.left -= share - spent.left
             raise Asymmetric(
                 f"it could not be verified that {self.exchange} preserves {what.partition(': ')[0]}"
             ) from None
         self.effort.left -= share - spent.left
         if found is not None:
             raise Asymmetric(f"{self.exchange} changes {what}{_where(found)}")
+
+
+def _terms(system: System) -> Iterator[Expr]:
+    for rule in system.instances:
+        yield from (c.expr for c in rule.guard)
+        yield from (term for _, term in rule.updates)
+        yield from (check.condition for check in (*rule.guard_checks, *rule.effect_checks))
+    yield from (p.expr for p in system.properties)
 
 
 def _where(assignment: Assignment) -> str:

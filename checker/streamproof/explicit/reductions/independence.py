@@ -27,7 +27,8 @@ PAIR_EFFORT = 5_000
 class Independence:
     """Dependence relation between the instances of a simplified scalar system, given as `rules`."""
 
-    def __init__(self, system: System, rules: tuple[Rule, ...], equal: Equivalence) -> None:
+    def __init__(self, system: System, rules: tuple[Rule, ...], equal: Equivalence, limit: int | None = None) -> None:
+        """`limit`: a smaller limit on the terms visited; beyond it, `EffortSpent` is raised."""
         self.system, self.rules, self.equal = system, rules, equal
         self.updates = [dict(instance.updates) for instance in system.instances]
         self._place = system.index
@@ -46,7 +47,9 @@ class Independence:
         """Per instance, the simplification of terms under its guard."""
         self._sizes = [sum(1 for _ in e.subterms(*some)) for some in terms]
         """Per instance, the number of terms of its guard and updates."""
-        self._pairs, self._enabling = TermEffort(EFFORT), TermEffort(EFFORT)
+        effort = EFFORT if limit is None else min(EFFORT, limit)
+        self._ends = effort < EFFORT
+        self._pairs, self._enabling = TermEffort(effort), TermEffort(effort)
 
     def _bits(self, names: Iterable[str]) -> int:
         return sum(1 << self._place[name] for name in names)
@@ -69,10 +72,16 @@ class Independence:
             for variable in bits(self._reads[one]):
                 near |= self._writers[variable]
             for other in bits(near >> (one + 1) << (one + 1)):
-                if self._pairs.left <= 0 or not self._accord(one, other):
+                if self._is_spent(self._pairs) or not self._accord(one, other):
                     found[one] |= 1 << other
                     found[other] |= 1 << one
+        self._is_spent(self._pairs)
         return tuple(found)
+
+    def _is_spent(self, effort: TermEffort) -> bool:
+        if effort.left <= 0 and self._ends:
+            raise EffortSpent
+        return effort.left <= 0
 
     def enablers(self, term: Expr, positive: bool) -> int:
         """A bit for each instance that may make a term true (`positive`) or false."""
@@ -84,10 +93,9 @@ class Independence:
         return sum(1 << number for number in bits(writers) if self._may_make(number, wanted, size))
 
     def _may_make(self, number: int, wanted: Expr, size: int) -> bool:
-        try:
-            self._enabling.spend(size + self._sizes[number])
-        except EffortSpent:
+        if self._is_spent(self._enabling):
             return True
+        self._enabling.left -= size + self._sizes[number]
         after = self._after[number](wanted)
         here = self._enabled[number].fork()
         return here.assume(b.not_(wanted)) is not b.FALSE and here(after) is not b.FALSE

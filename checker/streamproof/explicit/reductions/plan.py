@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from streamproof.base.options import TUNING
 from streamproof.explicit.level_search import PARTIAL_ORDER, SYMMETRY, ReductionPlan
 from streamproof.explicit.reductions.automorphism import Asymmetric, verify
+from streamproof.explicit.reductions.equivalence import EffortSpent, TermEffort
 from streamproof.explicit.reductions.images import liveness
 from streamproof.explicit.reductions.stubborn import stubborn_sets
 from streamproof.explicit.reductions.symmetry import Symmetry, TooManyRenamings
@@ -27,21 +28,26 @@ def plan(
     scalarised: Scalarised,
     simple: System,
     properties: Sequence[Property],
-    *,
     symmetry: bool = False,
     por: bool = False,
     effort: int = TUNING.symmetry_effort,
+    limit: int | None = None,
 ) -> ReductionPlan:
     """The requested reductions that apply to `properties` of `simple`, the simplified scalar system; `effort`: the terms that
-    are compared to verify a symmetry."""
+    are compared to verify a symmetry. Raises `EffortSpent` if more than `limit` terms must be compared."""
     refused: list[Reduction] = []
-    same = _symmetry(scalarised, simple, properties, refused, effort) if symmetry else None
-    stubborn = _stubborn(scalarised, simple, properties, refused) if por else None
+    same = _symmetry(scalarised, simple, properties, refused, effort, limit) if symmetry else None
+    stubborn = _stubborn(scalarised, simple, properties, refused, limit) if por else None
     return ReductionPlan(same, stubborn, tuple(refused))
 
 
 def _symmetry(
-    scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction], effort: int
+    scalarised: Scalarised,
+    simple: System,
+    properties: Sequence[Property],
+    refused: list[Reduction],
+    effort: int,
+    limit: int | None,
 ) -> Symmetry | None:
     endless = [p.name for p in properties if p.kind not in SAFETY]
     if endless:
@@ -49,7 +55,14 @@ def _symmetry(
         refused.append(Reduction(SYMMETRY, False, because))
         return None
     try:
-        found = Symmetry(scalarised.original, simple, verify(scalarised, simple, [p.name for p in properties], effort))
+        limited = TermEffort(effort if limit is None else min(effort, limit))
+        try:
+            sorts = verify(scalarised, simple, [p.name for p in properties], limited)
+        except Asymmetric:
+            if limited.left <= 0 and limit is not None and limit < effort:
+                raise EffortSpent from None
+            raise
+        found = Symmetry(scalarised.original, simple, sorts)
         found.prepare()
     except (Asymmetric, TooManyRenamings) as reason:
         refused.append(Reduction(SYMMETRY, False, str(reason)))
@@ -58,7 +71,11 @@ def _symmetry(
 
 
 def _stubborn(
-    scalarised: Scalarised, simple: System, properties: Sequence[Property], refused: list[Reduction]
+    scalarised: Scalarised,
+    simple: System,
+    properties: Sequence[Property],
+    refused: list[Reduction],
+    limit: int | None,
 ) -> StubbornSets | None:
     ordered = [p.name for p in properties if p.kind not in (*SAFETY, Kind.TERMINATION)]
     if ordered:
@@ -66,4 +83,4 @@ def _stubborn(
         refused.append(Reduction(PARTIAL_ORDER, False, because))
         return None
     alive = dict(zip([v.name for v in simple.variables], liveness(scalarised.original), strict=True))
-    return stubborn_sets(simple, properties, alive)
+    return stubborn_sets(simple, properties, alive, limit)

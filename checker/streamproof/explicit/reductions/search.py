@@ -8,24 +8,37 @@ from collections.abc import Sequence
 from streamproof.explicit.level_search import ReductionPlan, SearchTask, Stop
 from streamproof.explicit.reductions.expand import reduced_expander
 from streamproof.explicit.reductions.rival import Rival
-from streamproof.explicit.search import SUCCESSOR, Search
+from streamproof.explicit.search import SUCCESSOR, Handover, Search
 from streamproof.explicit.successors import Batch, StepHit, expander
 from streamproof.explicit.writer import Hit
 from streamproof.system.model import Kind, State
 
-SIZE = 64
+SIZE = 16
 """Number of states expanded at a time."""
 
 
 class ReducedSearch(Search):
     """A search with the reductions of a plan. With symmetry, the states are canonical representatives of their orbits."""
 
-    def __init__(self, task: SearchTask, plan: ReductionPlan, terms: int, rival: Rival | None) -> None:
-        """`terms`: number of terms evaluated per state. `rival`: the competing full search, if any."""
-        super().__init__(task)
+    def __init__(
+        self,
+        task: SearchTask,
+        plan: ReductionPlan,
+        terms: int,
+        rival: Rival | None = None,
+        spent: int = 0,
+        handover: Handover | None = None,
+    ) -> None:
+        """`terms`: number of terms evaluated per state. `rival`: the competing full search, if any; `spent`: work that the
+        reduction has used before. `handover`: when compiled code takes over."""
+        super().__init__(task, handover)
         self.plan = plan
         self.terms = terms
         self.rival = rival
+        self.beaten = False
+        """Whether the full search has finished first."""
+        self._spent = spent
+        self._turn = max(self.budget.tuning.rival_turn, 2 * spent)
 
     @property
     def work(self) -> int:
@@ -33,7 +46,7 @@ class ReducedSearch(Search):
         symmetry, stubborn = self.plan.symmetry, self.plan.stubborn
         choosing = 0 if stubborn is None else stubborn.work
         successor = SUCCESSOR + (0 if symmetry is None else symmetry.work)
-        return self.expanded * self.terms + choosing + self.total * successor
+        return self._spent + self.expanded * self.terms + choosing + self.total * successor
 
     def _next_size(self, size: int, seconds: float) -> int:
         """A constant: the rival's turns depend on work, not on time."""
@@ -41,8 +54,10 @@ class ReducedSearch(Search):
 
     def _stop(self, batch: Batch) -> None:
         super()._stop(batch)
-        if not self.stopped and self.rival is not None and self.rival.wins(self.work):
-            self.stopped = Stop.HANDOVER
+        if not self.stopped and self.rival is not None and self.work >= self._turn:
+            self._turn = 2 * self.work
+            self.beaten = self.rival.wins(self._turn)
+            self.stopped = Stop.HANDOVER if self.beaten else None
 
     def _fresh(self, states: list[State]) -> list[State]:
         if self.plan.symmetry is None:

@@ -175,14 +175,17 @@ def _bounds(guard: Condition) -> tuple[int, int]:
     return needed, forbidden
 
 
-def stubborn_sets(system: System, properties: Sequence[Property], alive: Mapping[str, Expr]) -> StubbornSets:
+def stubborn_sets(
+    system: System, properties: Sequence[Property], alive: Mapping[str, Expr], limit: int | None = None
+) -> StubbornSets:
     """The stubborn sets for `properties` of a simplified scalar system, numbered by their position.
 
-    `alive` has the condition under which each leaf is meaningful (`images.liveness`).
+    `alive` has the condition under which each leaf is meaningful (`images.liveness`). Raises `EffortSpent` if more than
+    `limit` terms must be compared.
     """
     steps = [(number, p) for number, p in enumerate(properties) if p.kind is Kind.STEP]
     rules = tuple(rules_of(system, steps))
-    independence = Independence(system, rules, Equivalence(alive))
+    independence = Independence(system, rules, Equivalence(alive), limit)
     atoms = Atoms(independence.enablers)
     guards = tuple(Every(tuple(atoms.condition(term) for term in rule.guard)) for rule in rules)
     goals = (*_mistakes(system, rules, guards, atoms), *_decisions(properties, rules, guards, atoms))
