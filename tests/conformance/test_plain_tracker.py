@@ -1,5 +1,6 @@
-"""The tracker with kept beliefs, generated steps and equal steps looked up, against the plain one, in which the interpreter
-computes each step anew: the same result for every log, with its counts, states, readings and explanations."""
+"""The tracker with kept beliefs, generated steps, and equal steps and whole logs looked up, against the plain one, in
+which the interpreter computes each step anew: the same result for every log, with its counts, states, readings and
+explanations."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import pytest
 from random_systems import random_system
 from streamproof.conformance import moves
 from streamproof.conformance.belief import Beliefs
-from streamproof.conformance.binding import Constraint, Move, Observation, StateReader, Stream, Task, meaning
+from streamproof.conformance.binding import BY_VALUE, Constraint, Move, Observation, StateReader, Stream, Task, meaning
 from streamproof.conformance.event import Event
 from streamproof.conformance.moves import SystemMoves
 from streamproof.conformance.tracker import Tracked, Tracker
@@ -57,7 +58,7 @@ def observed(system: System, draw: Random, steps: Sequence[tuple[Instance, State
     held = (Constraint(f"{name} is another", Has(name, state[system.index[name]])),) if draw.random() < 0.9 else ()
     reads = (lambda look: look(name)) if draw.random() < 0.1 else None
     seen = Observation(Event("t", "p", at, instance.action), ((Move(instance.action, dict(instance.args)),),), held)
-    return replace(seen, reads=reads, like=meaning(seen))
+    return replace(seen, reads=reads, like=BY_VALUE if draw.random() < 0.3 else meaning(seen))
 
 
 def changed(draw: Random, log: list[Observation]) -> list[Observation]:
@@ -75,11 +76,11 @@ def changed(draw: Random, log: list[Observation]) -> list[Observation]:
             return [*rest[:to], line, *rest[to:]]
         case _:
             other = replace(line, constraints=draw.choice(log).constraints)
-            return [*log[:at], replace(other, like=meaning(other)), *log[at + 1 :]]
+            return [*log[:at], replace(other, like=meaning(replace(other, like=BY_VALUE))), *log[at + 1 :]]
 
 
 def tasks(seed: int) -> list[Task]:
-    """The logs of a random system, in one stream or two."""
+    """The logs of a random system, in one stream or two; some once more, as other lines of equal meaning."""
     draw = Random(seed)
     system = replace(random_system(draw), properties=())
     while len(walk(system, Random(seed), 8)) < 8:
@@ -96,7 +97,13 @@ def tasks(seed: int) -> list[Task]:
             log.insert(draw.randrange(len(log)), line)
         streams = [log] if draw.random() < 0.7 else [log[::2], log[1::2]]
         found.append(Task("t", system, tuple(Stream(one) for one in streams if one), hidden))
-    return found
+    return [*found, *(again(task) for task in found[::3])]
+
+
+def again(task: Task) -> Task:
+    """An equal log with other events."""
+    streams = ([replace(o, event=replace(o.event, process="again")) for o in s.observations] for s in task.streams)
+    return replace(task, streams=tuple(map(Stream, streams)))
 
 
 def outcome(task: Task, steps: SystemMoves, limit: int) -> Tracked | str:

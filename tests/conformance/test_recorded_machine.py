@@ -38,7 +38,7 @@ from streamproof_models.failover.variants import (
     RestartAll,
 )
 from streamproof_specs.failover.flink.binding import BINDING
-from streamproof_specs.failover.flink.recorded_machine import RecordedFailover, _system, recorded_graph
+from streamproof_specs.failover.flink.recorded_machine import _SYSTEMS, RecordedFailover, recorded_graph
 
 EXCHANGES = ("BLOCKING", "BLOCKING", "HYBRID_FULL", "PIPELINED_BOUNDED")
 
@@ -303,8 +303,8 @@ def test_missing_versions_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def followed(run: Path) -> list[str]:
     """The verdicts on the JobManager's lines of the jobs of a run, with machines that are built anew."""
-    _system.cache_clear()
+    _SYSTEMS.clear()
     plan = BINDING.plan(run, None)
-    _system.cache_clear()
+    _SYSTEMS.clear()
     jobs = tuple(replace(unit, tasks=unit.tasks[:1]) for unit in plan.cases)
     return [found.answer for found in judge(replace(plan, cases=jobs), "failover")]

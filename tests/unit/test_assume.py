@@ -25,7 +25,7 @@ from streamproof.system import (
 )
 from streamproof.system import build as b
 from streamproof.system.reference import reference
-from streamproof.transform.assume import Assuming, simplify
+from streamproof.transform.assume import Assuming, CellSubstitution, Substitution, simplify
 from streamproof.transform.scalarise import scalarise
 
 x, y = b.var("x", RangeSort(0, 9)), b.var("y", RangeSort(0, 9))
@@ -187,3 +187,20 @@ def _same_in(interpreter: Interpreter, one: Instance, other: Instance, state: tu
             values.update({name: interpreter.value(term, state) for name, term in instance.updates})
         assert after[0] == after[1]
     return 1
+
+
+def test_terms_of_changed_elements_are_those_of_the_whole_substitution() -> None:
+    """Of random systems: the rules after a step of another rule, which writes elements of arrays or whole variables."""
+    changed = 0
+    for seed in range(60):
+        system = random_system(Random(seed))
+        roots = [t for i in system.instances for t in (*(c.expr for c in i.guard), *(t for _, t in i.updates))]
+        again = CellSubstitution(roots)
+        for instance in system.instances:
+            sorts = {v.name: v.sort for v in system.variables}
+            mapping = {b.var(name, sorts[name]): term for name, term in instance.updates}
+            found, whole = again.changed(mapping), Substitution(mapping)
+            for root in roots:
+                assert found.get(root, root) is whole(root), (seed, instance.label, root)
+                changed += whole(root) is not root
+    assert changed > 500

@@ -10,7 +10,7 @@ in the entry-point group ``streamproof.bindings`` under the model's name. A log 
 2. The tracker follows each task through its machine; the result is `Tracked`.
 3. `judge` combines the outcomes of a case into one `RunVerdict`, and ``RunVerdict.record`` is its JSON.
 
-A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation` (`meaning`), or `Span` for overlapping
+A binding provides: `Binding`, `Plan`, `Unit`, `Task`; `Stream` of `Observation` (`BY_VALUE`), or `Span` for overlapping
 calls; `Move`, `Constraint` on a `StateReader`; optionally `Explainer`, `RecoveryReader`, `Grounding`. Results are: `Tracked`,
 `RunVerdict`,
 `Followed`, `Rejection`, `Candidate`, `Recovery`, `RestartReason`, `RunFinding`, `Designed`. For drawings: `JobHistory` of
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from streamproof.base.errors import Loc
 from streamproof.base.reading import why_no_file
 from streamproof.conformance.binding import (
+    BY_VALUE,
     Binding,
     Constraint,
     Explainer,
@@ -40,7 +41,6 @@ from streamproof.conformance.binding import (
     Stream,
     Task,
     Unit,
-    meaning,
 )
 from streamproof.conformance.coverage import JudgedEvents
 from streamproof.conformance.event import Event
@@ -119,6 +119,7 @@ def __getattr__(name: str) -> "Any":
 __all__ = [
     "ANYTHING",
     "BOOL",
+    "BY_VALUE",
     "INTEGER",
     "NUMBER",
     "TEXT",
@@ -174,7 +175,6 @@ __all__ = [
     "list_of",
     "matching",
     "may_have_event",
-    "meaning",
     "one_of",
     "read_events",
     "seconds_of",

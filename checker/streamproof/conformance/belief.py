@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeAlias
 
 from streamproof.base.records import dataclass
+from streamproof.conformance.run_verdict import Tracked
 from streamproof.system import State
 from streamproof.system.sorts import Value
 
@@ -100,10 +101,20 @@ class BeliefStep:
         return [Path(before[at], taken) if taken else before[at] for at, taken in self.links]
 
 
+@dataclass(frozen=True, slots=True)
+class AcceptedRun:
+    """The outcome of a whole log, without its events, and the order in which these were accepted, by stream and position."""
+
+    outcome: Tracked
+    order: tuple[tuple[int, int], ...]
+
+
 class Beliefs:
-    """The kept beliefs of one machine."""
+    """The kept beliefs of one machine, and the outcomes of whole logs that were accepted."""
 
     def __init__(self) -> None:
+        self.accepted: dict[Hashable, AcceptedRun] = {}
+        """By the meaning of all observations; most attempts of a job are like others."""
         self._kept: dict[tuple[Hashable, tuple[State, ...]], Belief] = {}
         self._computed = self._asked = 0
         self.recurring = True
@@ -120,6 +131,12 @@ class Beliefs:
                 self._kept.clear()
             known = self._kept[kind, found] = Belief(found)
         return known
+
+    def accept(self, key: Hashable, run: AcceptedRun) -> None:
+        """Keeps the outcome of a log for equal ones."""
+        if len(self.accepted) >= KEPT:
+            self.accepted.clear()
+        self.accepted[key] = run
 
     def count(self, computed: bool) -> None:
         """Counts a step, computed or known, and ends the keeping if most steps have to be computed."""

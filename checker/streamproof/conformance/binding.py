@@ -123,7 +123,8 @@ class Observation:
 
     like: Hashable = None
     """What of the event decides `alternatives` and the conditions, if not None: observations of one machine with equal values
-    here have the same ones, in other words perhaps. What one of them leads to is then computed once in each state."""
+    here have the same ones, in other words perhaps. What one of them leads to is then computed once in each state. With
+    `BY_VALUE`, its moves and the tests of its conditions decide."""
 
     def unmet_before(self, look: StateReader) -> Constraint | None:
         """The first constraint on the state before that is false; None if all are true."""
@@ -131,8 +132,14 @@ class Observation:
         return first_unmet((*first, *self.before), look)
 
 
+BY_VALUE = object()
+"""For `Observation.like`, where the tests of conditions are compared by value: what is equal is found when it is needed."""
+
+
 def meaning(observation: Observation) -> Hashable:
-    """`Observation.like`, if the tests of its conditions are compared by value; None if they have no hash."""
+    """`Observation.like`, or what stands for it `BY_VALUE`; None if that has no hash."""
+    if observation.like is not BY_VALUE:
+        return observation.like
     moves = tuple(
         tuple((m.action, m.optional, *m.args.items(), *m.picks.items()) for m in way)
         for way in observation.alternatives

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from streamproof.base.records import dataclass
@@ -19,8 +19,6 @@ PLAIN = False
 
 
 _Take: TypeAlias = Callable[[Instance, State], State | None]
-_Step: TypeAlias = tuple[str, tuple[Instance, ...], bool]
-"""A move: its action, its instances, and whether it is skipped if none is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +43,11 @@ class SystemMoves:
         self._grounding = grounding
         self._generated = GeneratedSteps.of(system)
         self._by_action = {a.name: a.instances for a in system.actions}
-        self._matching: dict[tuple[Any, ...], tuple[Instance, ...]] = {}
+        self._matching: dict[tuple[Any, ...], dict[tuple[Any, ...], tuple[Instance, ...]]] = {}
+        """By action and names of arguments and picks: the instances by their values of these."""
         self._known: dict[tuple[int, State], tuple[Instance, State | None]] = {}
         """By number of the instance, which is stored with its results, so that no other instance gets this number."""
         self._hidden: dict[frozenset[str], HiddenActions] = {}
-        self._ways: dict[Any, tuple[tuple[_Step, ...], ...]] = {}
-        """By meaning of observations (`Observation.like`): the instances of their moves."""
 
     def take(self, instance: Instance, state: State) -> State | None:
         """The state after `instance`, or None if it is disabled. Raises `EvaluationError` for a model error."""
@@ -78,29 +75,33 @@ class SystemMoves:
         """The instances that match a move."""
         if self._grounding is not None:
             return self._grounding(move.action, move.args)
-        key = (move.action, tuple(move.args.items()), tuple(move.picks.items()))
-        if key not in self._matching:
-            self._matching[key] = tuple(
-                i
-                for i in self.instances(move.action)
-                if move.args.items() <= dict(i.args).items() and move.picks.items() <= dict(i.picks).items()
-            )
-        return self._matching[key]
+        form = (move.action, tuple(move.args), tuple(move.picks))
+        found = self._matching.get(form)
+        if found is None:
+            found = self._matching[form] = self._by_values(*form)
+        return found.get((*move.args.values(), *move.picks.values()), ())
+
+    def _by_values(
+        self, action: str, args: tuple[str, ...], picks: tuple[str, ...]
+    ) -> dict[tuple[Any, ...], tuple[Instance, ...]]:
+        """The instances of an action that have these arguments and picks, by the values of them."""
+        found: dict[tuple[Any, ...], list[Instance]] = {}
+        for instance in self.instances(action):
+            given, picked = dict(instance.args), dict(instance.picks)
+            if given.keys() >= {*args} and picked.keys() >= {*picks}:
+                found.setdefault((*map(given.get, args), *map(picked.get, picks)), []).append(instance)
+        return {values: tuple(instances) for values, instances in found.items()}
 
     def along(self, way: tuple[Move, ...], state: State, take: _Take | None = None) -> list[tuple[State, Taken]]:
         """Every state reached by a sequence of moves, with the actions taken; `take` is another one than the method."""
-        return self._along(self._grounded(way), state, take or self.take)
-
-    def _grounded(self, way: Iterable[Move]) -> Iterator[_Step]:
-        return ((move.action, self.matching(move), move.optional) for move in way)
-
-    def _along(self, way: Iterable[_Step], state: State, take: _Take) -> list[tuple[State, Taken]]:
+        take = take or self.take
         found: list[tuple[State, Taken]] = [(state, ())]
-        for action, instances, optional in way:
+        for move in way:
+            instances, action = self.matching(move), move.action
             reached: list[tuple[State, Taken]] = []
             for at, taken in found:
                 ends = [(after, (*taken, action)) for i in instances if (after := take(i, at)) is not None]
-                if not ends and optional:
+                if not ends and move.optional:
                     ends = [(at, taken)]
                 reached += ends
             if not reached:
@@ -133,8 +134,8 @@ class SystemMoves:
         if before and observation.unmet_before(StateReader(self.system, state)) is not None:
             return []
         found: list[tuple[State, Taken]] = []
-        for way in self._ways_of(observation):
-            for end, taken in self._along(way, state, self.take):
+        for way in observation.alternatives:
+            for end, taken in self.along(way, state):
                 look = StateReader(self.system, end)
                 for condition in observation.constraints:
                     if not condition.test(look):
@@ -142,14 +143,3 @@ class SystemMoves:
                 else:
                     found.append((end, taken))
         return found
-
-    def _ways_of(self, observation: Observation) -> Iterable[Iterable[_Step]]:
-        like = observation.like
-        if like is None or PLAIN:
-            return map(self._grounded, observation.alternatives)
-        ways = self._ways.get(like)
-        if ways is None:
-            if len(self._ways) >= REMEMBERED:
-                self._ways.clear()
-            ways = self._ways[like] = tuple(tuple(self._grounded(way)) for way in observation.alternatives)
-        return ways

@@ -20,8 +20,8 @@ from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from streamproof.base.records import dataclass
-from streamproof.conformance.belief import START, Belief, BeliefStep, Link, Path, Taken
-from streamproof.conformance.binding import Observation, StateReader, Stream, Task
+from streamproof.conformance.belief import START, AcceptedRun, Belief, BeliefStep, Link, Path, Taken
+from streamproof.conformance.binding import BY_VALUE, Observation, StateReader, Stream, Task, meaning
 from streamproof.conformance.delaying import Delaying, TooMany
 from streamproof.conformance.event import Event
 from streamproof.conformance.explaining import Refusal, explained_refusal, shown_states
@@ -32,6 +32,8 @@ from streamproof.system import Kind, Property, State
 BELIEF_LIMIT = 20_000
 EAGER = 16
 """Maximum number of states up to which hidden actions are taken at once."""
+LONGEST_ALIKE = 64
+"""Maximum number of observations up to which the outcome of a whole log is kept for equal ones."""
 EXPLAINED = 1_000
 """Approximate maximum number of states that are counted for an explanation."""
 Reached: TypeAlias = dict[State, Path]
@@ -42,7 +44,8 @@ class _StreamReader:
     """A position in a stream: `first` is the position of the first remaining observation, `early` are later ones that
     have been accepted already."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, number: int) -> None:
+        self.number = number
         self.observations = stream.observations
         self.silent: frozenset[str] = stream.actions if stream.ends else frozenset()
         self.first = 0
@@ -88,14 +91,44 @@ class Tracker:
     _kind: Hashable = field(init=False)
     """What a belief's steps depend on beside its states."""
     _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)
+    _late: bool = field(init=False, default=False)
+    """Whether hidden actions were taken late: their order then depends on what was followed before."""
 
     def __post_init__(self) -> None:
         self._steps = self.steps or SystemMoves(self.task.system)
         self._delaying = Delaying(self._steps, self.limit)
 
     def run(self) -> Tracked:
-        """Follows the whole log. Raises `EvaluationError` for an error of the machine."""
-        readers = [_StreamReader(stream) for stream in self.task.streams]
+        """Follows the whole log, unless an equal one has been accepted. Raises `EvaluationError` for an error of the
+        machine."""
+        beliefs = self._steps.beliefs
+        key = self._alike() if beliefs.recurring else None
+        known = None if key is None else beliefs.accepted.get(key)
+        if known is not None:
+            streams = [stream.observations for stream in self.task.streams]
+            return replace(known.outcome, events=tuple(streams[number][at].event for number, at in known.order))
+        order: list[tuple[int, int]] = []
+        outcome = self._followed(order)
+        if key is not None and outcome.accepted and not self._late:
+            beliefs.accept(key, AcceptedRun(replace(outcome, events=()), tuple(order)))
+        return outcome
+
+    def _alike(self) -> Hashable:
+        """What decides the outcome; None for a long log, or if something else decides it, too."""
+        streams = self.task.streams
+        if sum(len(stream.observations) for stream in streams) > LONGEST_ALIKE:
+            return None
+        found: list[Hashable] = [self.task.hidden, self.limit, self.eager]
+        for stream in streams:
+            for o in stream.observations:
+                if o.like is None or o.like is BY_VALUE or o.reads is not None or o.impossible is not None:
+                    return None
+            found += [stream.actions, stream.ends, *((o.like, o.follows) for o in stream.observations)]
+        return tuple(found)
+
+    def _followed(self, order: list[tuple[int, int]]) -> Tracked:
+        """The outcome; `order` receives the accepted observations by stream and position."""
+        readers = [_StreamReader(stream, number) for number, stream in enumerate(self.task.streams)]
         paths = [*self.begin(readers).values()]
         belief = self._kept(self._steps.interpreter.initial_states())
         events: list[Event] = []
@@ -117,6 +150,7 @@ class Tracker:
             reader, at, observation, step = found
             largest = max(largest, step.size)
             belief, paths = step.after.entered(), step.paths(paths)
+            order.append((reader.number, at))
             reader.take(at)
             if reader.first >= len(reader.observations):
                 self._see(readers)
@@ -190,8 +224,11 @@ class Tracker:
 
     def _step(self, belief: Belief, observation: Observation) -> BeliefStep | None:
         """The step by an observation; None if it is impossible. Raises `TooMany` and `EvaluationError`."""
-        like, beliefs = observation.like, self._steps.beliefs
-        if like is None or not beliefs.recurring or observation.reads is not None or observation.impossible is not None:
+        beliefs = self._steps.beliefs
+        if not beliefs.recurring or observation.reads is not None or observation.impossible is not None:
+            return self._computed(belief, observation)
+        like = meaning(observation)
+        if like is None:
             return self._computed(belief, observation)
         if like in belief.steps:
             beliefs.count(False)
@@ -227,6 +264,7 @@ class Tracker:
         links = _links(belief)
         closed = self._closure(links, eager)
         if len(closed) > eager:
+            self._late = True
             closed = {}
             for state, link in links.items():
                 if not any(self._delaying.reaches(one, groups, state) for one, groups in belief.groups.items()):

@@ -22,7 +22,7 @@ from streamproof.system import expr as e
 from streamproof.system.basics import offset
 from streamproof.system.expr import Expr
 from streamproof.system.model import Check, Conjunct, Instance, System, mapped_conjuncts
-from streamproof.system.sorts import ArraySort, RangeSort, RecordSort, UnionSort, is_scalar
+from streamproof.system.sorts import ArraySort, RangeSort, RecordSort, UnionSort, Value, is_scalar
 
 
 class Substitution:
@@ -77,6 +77,85 @@ class Substitution:
                 return b.payload(of(x), case, loc)
             case _:
                 return b.OPERATIONS[type(term)](*map(of, e.children(term)), loc)
+
+
+class _Unchanged(dict[Expr, Expr]):
+    """Terms by what they become; a term that is not a key stays as it is."""
+
+    def __missing__(self, term: Expr) -> Expr:
+        return term
+
+
+class CellSubstitution:
+    """Replaces variables in the same terms again and again, where most replacements write a few elements of an array.
+
+    Only terms that read one of the elements written are rebuilt: of a condition on 500 tasks, that on one of them.
+    """
+
+    def __init__(self, roots: Iterable[Expr]) -> None:
+        self._terms = tuple(e.subterms(*roots))
+        """Each term after its subterms."""
+        self._readers: dict[Expr, dict[Value, list[int]]] = {}
+        """By variable and constant index, the positions of the terms that read the element; `_WHOLE` stands for all."""
+
+    def changed(self, mapping: Mapping[Expr, Expr]) -> Mapping[Expr, Expr]:
+        """The terms that become others, by the replacement of variables; a term without an entry stays as it is."""
+        affected = set[int]()
+        for variable, value in mapping.items():
+            readers = self._readers_of(variable)
+            written = _elements(variable, value)
+            for element in readers if written is None else (*written, _WHOLE):
+                affected.update(readers.get(element, ()))
+        change = Substitution({})
+        change._done = done = _Unchanged(mapping)
+        for at in sorted(affected):
+            term = self._terms[at]
+            if term not in done:
+                done[term] = change.rebuild(term)
+        return done
+
+    def _readers_of(self, variable: Expr) -> dict[Value, list[int]]:
+        known = self._readers.get(variable)
+        if known is None:
+            known = self._read(variable, by_element=True)
+            if known is None:
+                known = self._read(variable, by_element=False) or {}
+            self._readers[variable] = known
+        return known
+
+    def _read(self, variable: Expr, *, by_element: bool) -> dict[Value, list[int]] | None:
+        """See `_readers`; None if it is large, as of a long chain of writes under conditions."""
+        known: dict[Value, list[int]] = {}
+        reads: dict[Expr, frozenset[Value]] = {variable: frozenset({_WHOLE})}
+        none, left = frozenset[Value](), _ENTRIES * len(self._terms)
+        for at, term in enumerate(self._terms):
+            if by_element and isinstance(term, e.Select) and term.array is variable and isinstance(term.index, e.Const):
+                found = frozenset({term.index.value})
+            else:
+                found = none.union(*(reads.get(part, none) for part in e.children(term)))
+            if found:
+                left -= len(found)
+                if left < 0 and by_element:
+                    return None
+                reads.setdefault(term, found)
+                for element in found:
+                    known.setdefault(element, []).append(at)
+        return known
+
+
+_WHOLE = object()
+"""In place of the elements of a variable that is read as a whole."""
+_ENTRIES = 16
+"""Maximum number of elements by which a term is listed, on average."""
+
+
+def _elements(variable: Expr, value: Expr) -> set[Value] | None:
+    """The indices of the elements of an array that differ in a term for it, at most; None if they are not known."""
+    found = set[Value]()
+    while isinstance(value, e.Store) and isinstance(value.index, e.Const):
+        found.add(value.index.value)
+        value = value.array
+    return found if value is variable else None
 
 
 class Assuming(Substitution):

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from streamproof.conformance import (
+    BY_VALUE,
     INTEGER,
     TEXT,
     TRUTH,
@@ -31,7 +32,6 @@ from streamproof.conformance import (
     Task,
     Unit,
     compile_model,
-    meaning,
 )
 from streamproof_models.baton import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.baton.machine import Baton
@@ -246,8 +246,7 @@ def _observed(event: Event, of: Machine, impossible: str | None) -> Observation:
     after = [_agrees(event, name, value) for name, value in sorted((event.state or {}).items())]
     if event.event in RECORD_EVENTS:
         after.append(_NONE_LOST)
-    found = Observation(event, (moves,), tuple(after), before, impossible)
-    return Observation(event, (moves,), found.constraints, before, impossible, like=meaning(found))
+    return Observation(event, (moves,), tuple(after), before, impossible, like=BY_VALUE)
 
 
 def _agrees(event: Event, name: str, value: Any) -> Constraint:

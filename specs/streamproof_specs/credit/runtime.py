@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from streamproof import System
 from streamproof.conformance import (
+    BY_VALUE,
     NUMBER,
     TEXT,
     Constraint,
@@ -33,7 +34,6 @@ from streamproof.conformance import (
     Unit,
     compile_model,
     list_of,
-    meaning,
 )
 from streamproof_models.credit.receiver import AtTheReceiver
 from streamproof_models.scopes.graph import ScopeError
@@ -231,8 +231,8 @@ class GateReading:
                 under_way["buffers_sent", c] += count
 
     def _observed(self, event: Event, moves: Sequence[Move], before: tuple[Constraint, ...] = ()) -> Observation:
-        found = Observation(event, (tuple(moves),), tuple(self._states(event)), before, _unsaid(event))
-        return replace(found, like=meaning(found))
+        after = tuple(self._states(event))
+        return Observation(event, (tuple(moves),), after, before, _unsaid(event), like=BY_VALUE)
 
     # --- arguments
 

@@ -19,7 +19,7 @@ from streamproof.language.lower.terms import StateRef, Term, is_expr
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.sorts import Sort
-from streamproof.transform.assume import Substitution
+from streamproof.transform.assume import CellSubstitution
 
 _PLAIN = (str, int, bool, type(None))
 _STATE = object()
@@ -36,6 +36,8 @@ class _Lowered:
     unrolled: int
     impure: bool
     """See `OutsideCalls`."""
+    substitution: CellSubstitution
+    """Of variables in the result and the assigned terms."""
 
 
 class EqualCalls:
@@ -97,18 +99,17 @@ class EqualCalls:
         done = alone.guards or alone.checks or alone.picks or alone.widths or alone.replaced
         if done or not (is_expr(result) or type(result) in _PLAIN) or alone.path is not b.TRUE:
             return None
-        return _Lowered(
-            result, {n: t for n, t in alone.state.items() if t is not state[n]}, alone.unrolled, alone.outside.impure
-        )
+        assigned = {n: t for n, t in alone.state.items() if t is not state[n]}
+        roots = (*assigned.values(), *((result,) if is_expr(result) else ()))
+        return _Lowered(result, assigned, alone.unrolled, alone.outside.impure, CellSubstitution(roots))
 
     def taken(self, call: _Lowered, context: Context) -> Term:
         """The result of a call in the present state, which is changed by its assignments."""
         state = context.state
         changed = {self._variables[n]: t for n, t in state.items() if t is not self._variables[n]}
-        change = Substitution(changed) if changed else None
+        changed_terms = call.substitution.changed(changed)
         context.unrolled += call.unrolled
         context.outside.impure |= call.impure
         if call.assigned:
-            after = {n: t if change is None else change(t) for n, t in call.assigned.items()}
-            context.state = {**state, **after}
-        return change(call.result) if change is not None and is_expr(call.result) else call.result
+            context.state = {**state, **{n: changed_terms.get(t, t) for n, t in call.assigned.items()}}
+        return changed_terms.get(call.result, call.result) if is_expr(call.result) else call.result

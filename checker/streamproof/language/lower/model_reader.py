@@ -360,8 +360,7 @@ class Reader:
         `outside` records the calls into ordinary Python during the reading; `alone`: nothing is taken over from other rules.
         """
         noted = outside or self.outside
-        mark, _ = marked(type(self.model))[name]
-        fair = self._fair_steps(name, mark, function)
+        fair = self._fair.get(name) or self._fair_steps(name, marked(type(self.model))[name][0], function)
         name = self.called(name)
         label = f"{name}({', '.join(f'{n}={v if isinstance(v, Case) else plain_inside(v)}' for n, v in args)})"
         given = [self.model, StateRef(names=self.names), *(v for _, v in args)]

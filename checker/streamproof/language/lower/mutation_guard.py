@@ -227,6 +227,8 @@ class MutationGuard:
     ) -> None:
         self._nodes: dict[int, _GuardedNode] = {}
         self._watched: list[_GuardedNode] = []
+        self._values: dict[int, object] = {}
+        """Values in which nothing can change, by number; kept, so that no other object gets a number of theirs."""
         self._size = 0
         functions = list(functions)
         for one in (type(model), *functions):
@@ -256,7 +258,11 @@ class MutationGuard:
             )
         named = len(node.names)
         for at, part in enumerate(node.parts):
-            if reader(type(part)) is not None and id(part) not in self._nodes and not _is_value(part):
+            if reader(type(part)) is None or id(part) in self._nodes or id(part) in self._values:
+                continue
+            if _is_value(part):
+                self._values[id(part)] = part
+            else:
                 found.append((_called(node, node.names[at] if at < named else at), part))
         found += [(node.path, key) for key in node.names if type(key) is not str and reader(type(key)) is not None]
 

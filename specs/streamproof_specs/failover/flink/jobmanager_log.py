@@ -82,8 +82,10 @@ class _Translator:
     """The job's state in the log; None before the first line about it in a log without its beginning."""
     eager: bool = False
     """Whether the job's scheduler schedules immediately, region by region (`PipelinedRegionSchedulingStrategy`)."""
-    _regions: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-    """The tasks of each region, the producers of its inputs, and those of its hybrid inputs."""
+    _regions: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = field(default_factory=list)
+    """The tasks of each region, the number of the producers of its inputs, and those of its hybrid inputs."""
+    _producers: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """The producers of the inputs of regions, numbered: many regions read the same ones."""
     _place: dict[str, str] = field(default_factory=dict)
     _failure: _Failure | None = None
     _globally: Event | None = None
@@ -102,9 +104,10 @@ class _Translator:
             self.eager = bool(strategies) and all(s.endswith(".PipelinedRegionSchedulingStrategy") for s in strategies)
         place = {t: at for at, t in enumerate(self.model.tasks)}
         for tasks in self.model.regions.values():
-            producers = dict.fromkeys(place[p] for t in tasks for p in self.model.upstream[t])
+            producers = tuple(dict.fromkeys(place[p] for t in tasks for p in self.model.upstream[t]))
             begun = dict.fromkeys(place[p] for t in tasks for p in self.model.begun_before[t])
-            self._regions.append((tuple(place[t] for t in tasks), tuple(producers), tuple(begun)))
+            inputs = self._producers.setdefault(producers, len(self._producers))
+            self._regions.append((tuple(place[t] for t in tasks), inputs, tuple(begun)))
         restarted = _restarted(self.recorded, events)
         for at, event in enumerate(events):
             self.shown.read(event)
@@ -330,15 +333,20 @@ class _Translator:
         `restoring`: regions of reset tasks are left out.
         """
         status, number = look("status"), look("attempt")
-        for tasks, producers, begun in self._regions:
-            ready = all(status[t] == "CREATED" for t in tasks) and all(status[p] == "FINISHED" for p in producers)
-            ready = ready and all(status[p] in (*self.model.active, "FINISHED") for p in begun)
-            ready = ready and not (restoring and all(number[t] > 0 for t in tasks))
-            for t in tasks:
-                task = self.model.tasks[t]
-                hidden = status[t] == "SCHEDULED" and self.shown.after(event, task, number[t]) == "CREATED"
-                if ready or hidden:
-                    yield f"{task} attempt {number[t]}"
+        if "CREATED" not in status and "SCHEDULED" not in status:
+            return
+        finished = [all(status[p] == "FINISHED" for p in producers) for producers in self._producers]
+        for tasks, inputs, begun in self._regions:
+            now = {status[t] for t in tasks}
+            if now == {"CREATED"}:
+                ready = finished[inputs] and all(status[p] in (*self.model.active, "FINISHED") for p in begun)
+                if ready and not (restoring and all(number[t] > 0 for t in tasks)):
+                    yield from (f"{self.model.tasks[t]} attempt {number[t]}" for t in tasks)
+            elif "SCHEDULED" in now:
+                for t in tasks:
+                    task = self.model.tasks[t]
+                    if status[t] == "SCHEDULED" and self.shown.after(event, task, number[t]) == "CREATED":
+                        yield f"{task} attempt {number[t]}"
 
     # --- decisions
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import networkx
@@ -227,18 +227,14 @@ class RecordedFailover(FlinkRules):
 def recorded_system(recorded: RecordedGraph, model: RecordedFailover) -> System:
     """The transition system of a restricted model. Runs of one job graph with the same failures share it."""
     missable = tuple((t, p) for t, parts in model.missable.items() for p in parts)
-    return _system(recorded.graph, model.decisions, model.pending, model.failing, missable, bool(model.globally))
+    key = recorded.graph, model.decisions, model.pending, model.failing, missable, bool(model.globally)
+    if key not in _SYSTEMS:
+        if len(_SYSTEMS) >= _KEPT:
+            del _SYSTEMS[next(iter(_SYSTEMS))]
+        _SYSTEMS[key] = compile_model(model)
+    return _SYSTEMS[key]
 
 
-@lru_cache(maxsize=16)
-def _system(
-    graph: JobGraph,
-    restarts: int,
-    pending: int | None,
-    failing: tuple[str, ...],
-    missable: tuple[tuple[str, str], ...],
-    globally: bool,
-) -> System:
-    model = RecordedFailover(graph, pending, restarts=restarts)
-    model.narrow(failing, missable, globally)
-    return compile_model(model)
+_KEPT = 16
+_SYSTEMS: dict[Hashable, System] = {}
+"""The systems of the last `_KEPT` models, by all that restricts a model; the models may be large, and are not kept."""
