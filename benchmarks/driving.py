@@ -91,7 +91,7 @@ class Trivial(Adapter):
         return {"a": self.a, "b": self.b}
 
 
-class Recorded:
+class Recorded(Connection):
     """A connection that keeps the calls."""
 
     calls: list[Mapping[str, Any]] = []  # noqa: RUF012 -- of one drive at a time

@@ -18,7 +18,8 @@ from typing import Any
 
 from streamproof.driving.choosing import Choices, Walking
 from streamproof.driving.connection import adapter_source
-from streamproof.driving.driver import DriveCoverage, Driver
+from streamproof.driving.drive_coverage import DriveCoverage
+from streamproof.driving.driver import Driver
 from streamproof.driving.suite import MOST_STATES, suite_or_none
 from streamproof.driving.testing import subject_of
 from streamproof.selection import select

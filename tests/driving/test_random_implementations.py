@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
 
 from driven_systems import SystemAdapter, has_behaviour
 from random_systems import random_system
 from streamproof.base.records import replace
+from streamproof.driving import connection
+from streamproof.driving.adapter import Adapter
 from streamproof.driving.connection import ObjectConnection, of_class
 from streamproof.driving.drive import Drive, DriveOptions, drive
-from streamproof.driving.driver import Ran, Subject
+from streamproof.driving.drive_subject import Subject
+from streamproof.driving.script_run import Ran
 from streamproof.system import Interpreter, System
 
 
@@ -114,3 +118,37 @@ def test_turns_that_are_taken_as_before_are_those_that_would_be_followed(
                 assert (a.script, shown(a), a.message, [*a.events]) == (b.script, shown(b), b.message, [*b.events])
                 taken += len(a.exchanges) - len({id(exchange) for exchange in a.exchanges})
     assert taken > 0
+
+
+def with_methods(system: System) -> type[SystemAdapter]:
+    """The adapter with a method for each action, as a user writes it."""
+
+    def method(action: str) -> Any:
+        return lambda self, **args: SystemAdapter.do(self, action, args)
+
+    methods = {"".join("_" if c in "[." else c for c in a.name if c != "]"): method(a.name) for a in system.actions}
+    return type("WithMethods", (SystemAdapter,), {**methods, "do": Adapter.do})
+
+
+@pytest.mark.parametrize("seeds", FEW_AND_MANY)
+def test_methods_that_are_called_directly_answer_as_the_adapter_does(
+    seeds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through `answer` and without it: the same calls, exchanges, events, counts and difference."""
+    answers: Counter[str] = Counter()
+    for seed in range(seeds):
+        found = []
+        for direct in (True, False):
+            monkeypatch.setattr(connection, "answers_plainly", lambda _, direct=direct: direct)
+            random, system = drawn(seed + 4000)
+            own = [a.name for a in system.actions if random.random() < 0.3]
+            implementation = changed(system, random) if seed % 2 else system
+            found.append(driven(system, with_methods(system)(implementation, random, own=own), seed))
+        one, other = found
+        assert (one.coverage, one.answer, one.ends) == (other.coverage, other.answer, other.ends), seed
+        for a, b in ((one.last, other.last), (one.shortest, other.shortest)):
+            assert (a is None) == (b is None)
+            if a is not None and b is not None:
+                assert (a.script, shown(a), a.message, [*a.events]) == (b.script, shown(b), b.message, [*b.events])
+        answers[one.answer] += 1
+    assert answers["no difference"] > 0 < answers["difference"]

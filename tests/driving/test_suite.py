@@ -21,7 +21,7 @@ from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import write_ndjson
 from streamproof.conformance.validation import verdicts_on
-from streamproof.driving.driver import Subject
+from streamproof.driving.drive_subject import Subject
 from streamproof.driving.script import read_scripts
 from streamproof.driving.suite import Suite, make_suite, random_suite
 from streamproof.driving.testing import subject_of

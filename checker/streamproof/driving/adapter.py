@@ -87,7 +87,7 @@ class Adapter:
 
     def do(self, action: str, args: Mapping[str, Any]) -> State | Happened | None:
         """Do an action; by default by the method of its name, in which dots and brackets are underscores."""
-        name = action.replace("[", "_").replace("]", "").replace(".", "_")
+        name = _name(action)
         method: Callable[..., Any] | None = None if name in _OWN else getattr(self, name, None)
         if method is None:
             taken = " of its own: every adapter has one; override do" if name in _OWN else ""
@@ -125,21 +125,49 @@ class Adapter:
                     return {"ready": True, **found, **({} if state is None else {"state": state})}
                 case "do":
                     self.picks = call.get("picks") or {}
-                    done = self.do(call["action"], call["args"])
-                    fields = done.fields if isinstance(done, Happened) else {"state": done}
-                    return {"accepted": True, **{name: value for name, value in fields.items() if value is not None}}
+                    return accepted(self.do(call["action"], call["args"]))
                 case _:
                     return {"state": self.observe(call.get("of"))}
-        except Refused as refused:
-            return {"accepted": False, "because": str(refused)}
-        except Unsupported as unsupported:
-            return {"unsupported": str(unsupported)}
-        except (Exception, SystemExit, GeneratorExit) as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if len(frames) > 1 else ""
-            with suppress(Exception):
-                return {"error": f"{type(error).__name__}: {error}".removesuffix(": ") + place}
-            return {"error": type(error).__name__ + place}
+        except FAILURES as error:
+            return failed(error)
+
+
+FAILURES = (Exception, SystemExit, GeneratorExit)
+"""What is raised instead of an answer."""
+
+
+def accepted(done: State | Happened | None) -> dict[str, Any]:
+    """The answer of a method that returned this."""
+    fields = done.fields if isinstance(done, Happened) else {"state": done}
+    return {"accepted": True, **{name: value for name, value in fields.items() if value is not None}}
+
+
+def failed(error: BaseException) -> dict[str, Any]:
+    """The answer of a method that raised this."""
+    if isinstance(error, Refused):
+        return {"accepted": False, "because": str(error)}
+    if isinstance(error, Unsupported):
+        return {"unsupported": str(error)}
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if len(frames) > 1 else ""
+    with suppress(Exception):
+        return {"error": f"{type(error).__name__}: {error}".removesuffix(": ") + place}
+    return {"error": type(error).__name__ + place}
+
+
+def answers_plainly(adapter: object) -> bool:
+    """Whether an adapter has the `answer` of `Adapter`, so that its methods may be called without it."""
+    return getattr(type(adapter), "answer", None) is Adapter.answer and "answer" not in vars(adapter)
+
+
+def direct_method(adapter: Adapter, action: str) -> str:
+    """The name of the method that `Adapter.do` calls for an action; empty if there is none, or another `do`."""
+    name = _name(action)
+    return name if type(adapter).do is Adapter.do and "do" not in vars(adapter) and name not in _OWN else ""
+
+
+def _name(action: str) -> str:
+    return action.replace("[", "_").replace("]", "").replace(".", "_")
 
 
 _OWN = {name for name in (*vars(Adapter), *Adapter.__annotations__) if not name.startswith("__")}

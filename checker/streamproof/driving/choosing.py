@@ -46,7 +46,10 @@ class Walking:
         self._refusals: dict[State, dict[str, list[int]]] = {}
         self._declared: object = None
         """What the adapter declared when choices and refusals were found."""
-        self._asks: dict[tuple[int, bool], Asked] = {}
+        self._right: list[Asked | None] = [None] * len(self._instances)
+        """The calls of instances, as far as they were made."""
+        self._wrong = self._right.copy()
+        """Those that must be refused."""
         self._after: dict[str, dict[str, int]] = {}
         """One more than the number of calls of each action after another."""
         self._wrongly = dict.fromkeys(sorted({i.action for i in self._instances}), 0)
@@ -60,18 +63,19 @@ class Walking:
             self._declared = self.driver.declared
             self._choices.clear()
             self._refusals.clear()
-        if self.random.random() < REFUSALS:
+        random = self.random.random
+        if random() < REFUSALS:
             found = self._refusal(following)
             if found is not None:
-                return self._asking(found, refused=True)
-        drawn, state = self.random.random(), following.only_state
-        if state is None or following.log.hidden:
+                return self._wrong[found] or self._asking(found, self._wrong, refused=True)
+        drawn, state = random(), following.only_state
+        if state is None or self.driver.hidden:
             states, _ = self._states(following)
             state = states[int(drawn * len(states))]
         possible, names, stays, asked = self._choices.get(state) or self._possible(following, state)
         if not possible:
             return None
-        if stays and self.random.random() < LEAVING:
+        if stays and random() < LEAVING:
             return None
         before = calls[-1].action if calls else ""
         after = self._after.get(before)
@@ -81,14 +85,12 @@ class Walking:
         chosen = possible[at]
         asked[at] += 1
         after[names[at]] += 1
-        return self._asks.get((chosen, False)) or self._asking(chosen)
+        return self._right[chosen] or self._asking(chosen, self._right)
 
-    def _asking(self, at: int, *, refused: bool = False) -> Asked:
+    def _asking(self, at: int, known: list[Asked | None], *, refused: bool = False) -> Asked:
         """The call of an instance, which is one object for all walks."""
-        known = self._asks.get((at, refused))
-        if known is None:
-            known = self._asks[at, refused] = Asked.of(self._instances[at], refused=refused)
-        return known
+        found = known[at] = Asked.of(self._instances[at], refused=refused)
+        return found
 
     def _possible(self, following: Following, state: State) -> Choices:
         """What may be asked for in a state."""

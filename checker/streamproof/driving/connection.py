@@ -10,14 +10,25 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from copy import deepcopy
+from typing import Any, Final, Protocol, TypeAlias
 
 from streamproof.base.errors import UsageError, text_of
 from streamproof.base.records import dataclass
-from streamproof.driving.adapter import Adapter, plain
+from streamproof.driving.adapter import (
+    FAILURES,
+    Adapter,
+    Refused,
+    accepted,
+    answers_plainly,
+    direct_method,
+    failed,
+    plain,
+)
 from streamproof.driving.messages import AdapterFailure, Message, garbage, parsed, understood
+from streamproof.driving.script import Asked
 from streamproof.user_code import import_file, import_module
 
 ANSWER_SECONDS = 10.0
@@ -42,17 +53,34 @@ FORMS = (
 """What the methods of an adapter return."""
 
 
+Answered: TypeAlias = "tuple[Sequence[Message], Message]"
+"""The events that an adapter wrote since its last answer, and the answer."""
+NO_EVENTS: tuple[Message, ...] = ()
+OBSERVE: Final[Mapping[str, Any]] = {"call": "observe"}
+
+
 class Connection(Protocol):
     """An adapter that answers calls."""
 
-    def call(self, call: Mapping[str, Any]) -> tuple[list[Message], Message]:
-        """The events that the adapter wrote since the last answer, and the answer. Raises `AdapterFailure`."""
+    equal_answers_are_one: bool = False
+    """Whether equal answers, without events, are the same object, so that what was concluded from one holds of it again."""
+
+    def call(self, call: Mapping[str, Any]) -> Answered:
+        """The answer to a call. Raises `AdapterFailure`."""
+
+    def do(self, asked: Asked) -> Answered:
+        """The answer to a call of a script. Raises `AdapterFailure`."""
+        return self.call(asked.call())
+
+    def observe(self) -> Answered:
+        """The values of the state. Raises `AdapterFailure`."""
+        return self.call(OBSERVE)
 
     def close(self) -> None:
         """Ends the adapter."""
 
 
-class ProcessConnection:
+class ProcessConnection(Connection):
     """An adapter in a process of its own, which ends with its children when the connection is closed."""
 
     def __init__(self, command: str, seconds: float = ANSWER_SECONDS) -> None:
@@ -74,7 +102,7 @@ class ProcessConnection:
         for handle in (self._out, self._err):
             self._poll.register(handle, select.POLLIN)
 
-    def call(self, call: Mapping[str, Any]) -> tuple[list[Message], Message]:
+    def call(self, call: Mapping[str, Any]) -> Answered:
         """As `Connection`."""
         self._number += 1
         what = _shown(call)
@@ -185,30 +213,92 @@ class ProcessConnection:
         return "\n  ".join(["its last lines on standard error:", *(f"  {line}" for line in lines)] if lines else [])
 
 
-class ObjectConnection:
-    """An adapter in this process."""
+class ObjectConnection(Connection):
+    """An adapter in this process. Its methods are called directly, unless it has an `answer` or a `do` of its own."""
 
     equal_answers_are_one = True
-    """Equal answers are the same `Message`, so that what was concluded from one holds of it again."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
-        self._known: dict[bytes, Message] = {}
-        """Messages by the content of the answers, which is known of values of Python's own types."""
+        self._answers: dict[bytes, Answered] = {}
+        """What is answered, by the content of the answer, which is known of values of Python's own types."""
+        self._states: dict[bytes, Answered] = {}
+        """The same by the content of observed values."""
+        self._refusals: dict[str, Answered] = {}
+        """The same by the reason of a refusal."""
+        self._methods: dict[str, str] = {}
+        """The names of the methods of actions; of one that cannot be called directly, no name."""
+        self._is_plain = False
+        """Whether the adapter answers as `Adapter` does, as far as it is known."""
+        self._accepted = self._understood({"accepted": True}, {})
 
-    def call(self, call: Mapping[str, Any]) -> tuple[list[Message], Message]:
+    def call(self, call: Mapping[str, Any]) -> Answered:
         """As `Connection`; there is no time limit, except that of the program."""
-        answer: Any = self.adapter.answer(call)
-        # Those of a reset begin what follows it.
-        events = self.adapter.taken() if self.adapter.events and call["call"] != "reset" else ()
-        try:
-            content = marshal.dumps(answer, 2)
-        except ValueError:
-            content = b""
-        answered = self._known.get(content) or self._understood(answer, content, call)
-        return ([self._message(event, call) for event in events] if events else []), answered
+        answered = self._answered(self.adapter.answer(call), call)
+        if call["call"] == "reset":  # where an adapter may have replaced its methods
+            self._is_plain = answers_plainly(self.adapter)
+            self._methods.clear()
+        return answered
 
-    def _message(self, fields: Mapping[str, Any], call: Mapping[str, Any]) -> Message:
+    def do(self, asked: Asked) -> Answered:
+        """As `Connection`."""
+        adapter, name = self.adapter, self._methods.get(asked.action)
+        if name is None:
+            name = direct_method(adapter, asked.action) if self._is_plain else ""
+            self._methods[asked.action] = name
+        method = getattr(adapter, name, None) if name else None
+        if method is None:
+            return self.call(asked.call())
+        try:
+            adapter.picks = deepcopy(asked.picks) if asked.picks else {}
+            done = method(**(deepcopy(asked.args) if asked.nested else asked.args))
+        except Refused as refused:
+            found = self._refusals.get(text := str(refused))
+            if found is None or adapter.events:
+                found = self._answered(failed(refused), asked)
+                if found[0] is NO_EVENTS:
+                    _keep(self._refusals, text, found)
+            return found
+        except FAILURES as error:
+            return self._answered(failed(error), asked)
+        return self._accepted if done is None and not adapter.events else self._answered(accepted(done), asked)
+
+    def observe(self) -> Answered:
+        """As `Connection`."""
+        if not self._is_plain:
+            return self.call(OBSERVE)
+        adapter = self.adapter
+        try:
+            state = adapter.observe(None)
+        except FAILURES as error:
+            return self._answered(failed(error), OBSERVE)
+        content = _content(state)
+        found = self._states.get(content)
+        if found is None or adapter.events:
+            found = self._answered({"state": state}, OBSERVE)
+            if found[0] is NO_EVENTS:
+                _keep(self._states, content, found)
+        return found
+
+    def close(self) -> None:
+        """Ends the implementation."""
+        self.adapter.close()
+
+    def _answered(self, answer: Mapping[str, Any], call: Mapping[str, Any] | Asked) -> Answered:
+        """The answer with the events before it; those of a reset begin what follows it."""
+        is_reset = isinstance(call, dict) and call["call"] == "reset"
+        events = self.adapter.taken() if self.adapter.events and not is_reset else ()
+        content = _content(answer)
+        found = self._answers.get(content)
+        if found is None:
+            found = self._understood(answer, call)
+            _keep(self._answers, content, found)
+        return ([self._message(event, call) for event in events], found[1]) if events else found
+
+    def _understood(self, answer: Mapping[str, Any], call: Mapping[str, Any] | Asked) -> Answered:
+        return NO_EVENTS, self._message({"id": 1, **answer}, call)
+
+    def _message(self, fields: Mapping[str, Any], call: Mapping[str, Any] | Asked) -> Message:
         try:
             data = plain(fields)
             json.dumps(data)  # as a process would have written it
@@ -220,20 +310,26 @@ class ObjectConnection:
             text = failure.message.replace("a line of the adapter", f"the answer of the adapter to {_shown(call)}", 1)
             raise AdapterFailure(failure.kind, text, FORMS) from None
 
-    def _understood(self, answer: Mapping[str, Any], content: bytes, call: Mapping[str, Any]) -> Message:
-        found = self._message({"id": 1, **answer}, call)
-        if 0 < len(content) <= LONGEST_KNOWN:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[content] = found
-        return found
 
-    def close(self) -> None:
-        """Ends the implementation."""
-        self.adapter.close()
+def _content(value: Any) -> bytes:
+    """What equal values of Python's own types have in common, and other values do not; of others, nothing."""
+    try:
+        return marshal.dumps(value, 2)
+    except ValueError:
+        return b""
 
 
-def _shown(call: Mapping[str, Any]) -> str:
+def _keep(known: dict[Any, Answered], content: bytes | str, answered: Answered) -> None:
+    """Remembers what is answered, if its content is known and not too long."""
+    if 0 < len(content) <= LONGEST_KNOWN:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[content] = answered
+
+
+def _shown(call: Mapping[str, Any] | Asked) -> str:
+    if isinstance(call, Asked):
+        return f"do {call}"
     if call["call"] != "do":
         return str(call["call"])
     args = ", ".join(f"{name}={value}" for name, value in call["args"].items())

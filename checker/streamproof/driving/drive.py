@@ -14,8 +14,11 @@ from streamproof.base.options import flag
 from streamproof.base.records import dataclass
 from streamproof.driving.choosing import Walking
 from streamproof.driving.connection import ANSWER_SECONDS, AdapterSource
-from streamproof.driving.driver import Chooser, DriveCoverage, Driver, Ran, Subject
+from streamproof.driving.drive_coverage import DriveCoverage
+from streamproof.driving.drive_subject import Subject
+from streamproof.driving.driver import Driver
 from streamproof.driving.script import CallScript
+from streamproof.driving.script_run import Chooser, Ran
 from streamproof.driving.shrinking import shortened
 from streamproof.interrupts import requested
 from streamproof.system.verdict import number_of
@@ -145,7 +148,7 @@ def drive(
             ran = last = driver.run(script, choose)
             ends[ran.ended] += 1
             if on_progress is not None:
-                on_progress(f"{driver.counts.scripts} scripts, {driver.counts.calls} calls")
+                on_progress(f"{driver.tally.counts.scripts} scripts, {driver.tally.counts.calls} calls")
             if ran.ended in ("undecided", "hang"):
                 undecided = undecided or ran
                 if ran.ended == "hang":
@@ -172,9 +175,9 @@ def drive(
 
 
 def _walks(driver: Driver, options: DriveOptions) -> Iterator[tuple[str, Chooser]]:
-    walking, before = Walking(driver, options.steps), driver.counts.calls
+    walking, before = Walking(driver, options.steps), driver.tally.counts.calls
     for number in range(MOST_WALKS if options.walks is None else options.walks):
-        if options.walks is None and driver.counts.calls - before >= USUAL_CALLS:
+        if options.walks is None and driver.tally.counts.calls - before >= USUAL_CALLS:
             return
         yield f"walk-{number + 1}", walking
 

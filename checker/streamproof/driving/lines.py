@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from streamproof.base.text import BLANK, Line, StyledText, aligned, line
 from streamproof.conformance.event import Event
 from streamproof.driving.drive import Drive, names
-from streamproof.driving.driver import Exchange, Ran
 from streamproof.driving.following import differing
+from streamproof.driving.script_run import Ran
+from streamproof.driving.turns import Exchange
 from streamproof.system.model import State, System
 from streamproof.system.verdict import number_of
 from streamproof.traces.places import changes

@@ -17,9 +17,9 @@ from streamproof.conformance.event import Event
 from streamproof.conformance.events import write_ndjson
 from streamproof.conformance.tracker import Tracker
 from streamproof.driving.drive import Drive
-from streamproof.driving.driver import Ran
 from streamproof.driving.following import DriveRules, Following
 from streamproof.driving.script import sizes
+from streamproof.driving.script_run import Ran
 from streamproof.exchange.itf.writing import write_itf
 from streamproof.report.ci_formats import TestCase, junit
 from streamproof.selection import Selection

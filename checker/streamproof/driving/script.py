@@ -35,6 +35,8 @@ class Asked:
     """Whether the model does not permit it where the script was made."""
     nested: bool = field(default=True, compare=False, repr=False)
     """Whether a value may have parts."""
+    key: object = field(default_factory=object, init=False, compare=False, repr=False)
+    """What this call is known by."""
 
     @classmethod
     def of(cls, instance: Instance, *, refused: bool = False) -> Asked:

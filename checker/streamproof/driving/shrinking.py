@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from streamproof.base.errors import EvaluationError
-from streamproof.driving.driver import DriveCoverage, Driver, Ran
+from streamproof.driving.drive_coverage import DriveCoverage
+from streamproof.driving.driver import Driver
 from streamproof.driving.following import false_conditions, plain_args
 from streamproof.driving.script import Asked, CallScript
+from streamproof.driving.script_run import Ran
 from streamproof.system.model import State
 
 SHRINKING = 200

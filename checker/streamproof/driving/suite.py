@@ -20,7 +20,7 @@ from streamproof.base.records import dataclass, replace
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
 from streamproof.driving.covering import Covering, OpenBranches
-from streamproof.driving.driver import Subject
+from streamproof.driving.drive_subject import Subject
 from streamproof.driving.following import DriveRules, Following, UndecidedStep
 from streamproof.driving.script import Asked, CallScript, events_of, group_of, sizes
 from streamproof.explicit.exploration import Exploration, explore

@@ -15,9 +15,11 @@ from streamproof.driving.adapter import Adapter
 from streamproof.driving.choosing import Walking
 from streamproof.driving.connection import AdapterSource, adapter_source, of_class
 from streamproof.driving.drive import Drive, DriveOptions, drive
-from streamproof.driving.driver import Driver, Running, Subject
+from streamproof.driving.drive_subject import Subject
+from streamproof.driving.driver import Driver
 from streamproof.driving.lines import difference_lines, drive_lines
 from streamproof.driving.script import PROCESS, Asked, CallScript, read_scripts
+from streamproof.driving.script_run import Running
 from streamproof.driving.suite import MOST_STATES, occurring, suite_or_none
 from streamproof.exchange.itf.reading import read_itf, read_meta
 from streamproof.language.declare.model import Model
