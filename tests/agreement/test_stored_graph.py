@@ -16,16 +16,17 @@ from streamproof.base.records import replace
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.set_search import BITS
 from streamproof.system import Fairness, Kind, System, Verdict
+from streamproof.system.formula import recurring
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of
 
 ENDLESS = (Kind.TERMINATION, Kind.TEMPORAL)
 
 
-def _drawn(seed: int) -> System:
+def _drawn(seed: int, *, recurring: bool = False) -> System:
     """A system with temporal properties or, one in three, with termination; more of its actions are fair."""
     random = Random(seed)
-    system = temporal_system(random) if seed % 3 else random_system(random)
+    system = temporal_system(random, recurring=recurring) if recurring or seed % 3 else random_system(random)
     actions = tuple(
         replace(a, fairness=random.choice(list(Fairness))) if random.randrange(2) else a for a in system.actions
     )
@@ -74,3 +75,26 @@ def test_random_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: 
             assert seen[what] > len(seeds) // share
         for what in ("strong", "termination holds", "termination violated"):
             assert seen[what] > 2, seen
+
+
+@pytest.mark.parametrize("bits", [64, 6], ids=["one-word", "wide"])
+@pytest.mark.parametrize(
+    "seeds", [range(4), *(pytest.param(range(n, n + 200), marks=pytest.mark.long) for n in range(4, 1004, 200))]
+)
+def test_conditions_on_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, bits: int) -> None:
+    """Formulas with conditions on steps, each a bit that such steps flip, beside conditions on states."""
+    forced, seen, recurs = Spilling(monkeypatch, bits), Counter[str](), 0
+    for seed in seeds:
+        system, draw = _drawn(2 * seed + (bits == 6), recurring=True), Random(seed)
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None:
+            continue
+        recurs += sum(any(recurring(p.formula)) for p in system.properties if p.formula is not None)
+        forced.after(1, fill=100, piece=10, merge=100, stored_window=draw.choice([1, 5, 1000]))
+        monkeypatch.setattr("streamproof.explicit.compiled.stored_graph.PAIRS", draw.choice([1, 7, 1 << 18]))
+        monkeypatch.setattr("streamproof.explicit.liveness.stored.PIECE", draw.choice([1, 7, 1 << 20]))
+        _judge(system, explore(system, SearchOptions(spill=tmp_path, tier="compiled")), seen)
+    assert forced.times
+    assert recurs >= len(seeds) // 2
+    if len(seeds) > 100:
+        assert min(seen["temporal holds"], seen["temporal violated"]) > len(seeds) // 2

@@ -159,7 +159,7 @@ def test_a_reduction_that_loses_is_not_needed(option: str) -> None:
     reducing = {option.removeprefix("--"): True}
     full = sp.check(**model)
     assert sp.check(**model, options=SearchOptions(**reducing, tier="python")).reductions[0].applied
-    soon = Tuning(rival_turn=60_000 if option == "--por" else 400_000, rival_share=10_000)
+    soon = Tuning(rival_turn=60_000 if option == "--por" else 200_000, rival_share=10_000)
     found = sp.check(**model, options=SearchOptions(**reducing, tuning=soon))
     (reduction,) = found.reductions
     assert (reduction.applied, reduction.not_needed) == (False, True)

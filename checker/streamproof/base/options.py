@@ -145,10 +145,10 @@ class Tuning:
     """Number of rows of a batch in the files of a search on a cluster."""
     stored_window: int = 0
     """Number of states on disk that are entered into a table at a time, for the state graph; 0: as many as fit."""
-    rival_turn: int = 1_000_000
-    """Work of a reduction, in evaluated terms, before the first turn of the full search: about 0.05 s."""
-    rival_share: int = 5
-    """Work that the full search gets for each unit of work of the reduction."""
+    rival_turn: int = 500_000
+    """Work of a reduction, in evaluated terms, before the first turn of the full search: about 0.03 s."""
+    rival_share: int = 15
+    """Work that the full search gets for each unit of work of the reduction: it is counted at up to three times its time."""
     rival_successor: int = 1
     """Terms of generated Python that cost as much as a successor of compiled code."""
     rival_states: int = 1 << 23

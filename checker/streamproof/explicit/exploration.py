@@ -76,7 +76,7 @@ COMPILING = "compiling the search"
 """The stage in which the code of a system is compiled."""
 PREPARING = "preparing the search"
 """The stage in which the reductions are prepared."""
-COMPARED = 150
+COMPARED = 75
 """Evaluated terms that cost as much as a term that is compared to prepare a reduction."""
 SMALL_WORK, GROWING = 3_000_000, 500
 """Further limits (`search.Handover`), as `Tuning.small_states`."""

@@ -71,6 +71,8 @@ class StoredGraph:
     """Per step, the position of its instance in `System.instances`."""
     valuations: Callable[[Sequence[Expr]], Array]
     """Per state, a number whose bits are the values of up to 16 conditions on one state."""
+    changes: Callable[[Sequence[Expr]], Array]
+    """Per step, a number whose bits are the values of up to 16 conditions on it; 0 for steps that change nothing."""
 
     @property
     def states(self) -> int:

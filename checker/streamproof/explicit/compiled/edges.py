@@ -217,11 +217,9 @@ def _evaluate(search: Expanded, conditions: Sequence[Expr]) -> Truths:
 def _evaluate_steps(
     search: Expanded, conditions: Sequence[Expr], before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]
 ) -> Truths:
-    layout, width = search.layout, search.layout.words
+    width = search.layout.words
     words = np.frombuffer(search.worker.table.stored(0, 0, search.known), dtype=np.uint64).reshape(search.known, width)
-    both, later = twofold(search.system)
-    fields = [*layout.fields.values(), *(replace(f, word=f.word + width) for f in layout.fields.values())]
-    names = [v.name for v in both.variables]
+    twice, conditions = of_pairs(search, conditions)
     pairs = np.empty((CHUNK, 2 * width), dtype=np.uint64)
 
     def at(first: int) -> int:
@@ -230,8 +228,17 @@ def _evaluate_steps(
         pairs[: len(before[some]), width:] = words[after[some]]
         return pairs.ctypes.data
 
-    twice = Layout(dict(zip(names, fields, strict=True)), 2 * width, 2 * layout.bits)
-    return _judged(twice, [later(condition) for condition in conditions], len(before), at)
+    return _judged(twice, conditions, len(before), at)
+
+
+def of_pairs(search: Expanded, conditions: Sequence[Expr]) -> tuple[Layout, list[Expr]]:
+    """The layout of a state that is followed by another one, and conditions on steps as conditions on such pairs."""
+    layout = search.layout
+    both, later = twofold(search.system)
+    fields = [*layout.fields.values(), *(replace(f, word=f.word + layout.words) for f in layout.fields.values())]
+    names = [v.name for v in both.variables]
+    twice = Layout(dict(zip(names, fields, strict=True)), 2 * layout.words, 2 * layout.bits)
+    return twice, [later(condition) for condition in conditions]
 
 
 def _judged(layout: Layout, conditions: Sequence[Expr], count: int, address: Callable[[int], int]) -> Truths:

@@ -18,7 +18,7 @@ from streamproof.base.errors import TooLarge
 from streamproof.base.options import either, resident_bytes
 from streamproof.base.records import dataclass
 from streamproof.explicit.compiled import search_kernels
-from streamproof.explicit.compiled.edges import Expanded, evaluated
+from streamproof.explicit.compiled.edges import Expanded, evaluated, of_pairs
 from streamproof.explicit.compiled.memory import LOAD, SLACK, Reserve, WordBlock
 from streamproof.explicit.compiled.spill_file import Array
 from streamproof.explicit.kernel_compiler import translate
@@ -48,6 +48,8 @@ PIECE = 1 << 16
 """Number of states that are read at a time."""
 LEAST_WINDOW = 1 << 12
 """Least number of states that are entered into the table at a time."""
+PAIRS = 1 << 18
+"""Number of steps whose conditions are evaluated at a time."""
 SHARE = 0.7
 """Share of the free memory that the table and its states take."""
 
@@ -142,12 +144,47 @@ def stored_graph(search: Expanded, log: StateLog, folder: Path) -> StoredGraph:
                 files.pulse()
         return found
 
-    graph = StoredGraph(files, search.initial, offsets, targets, labels, valuations)
+    def changes(conditions: Sequence[Expr]) -> Array:
+        found, at = files.array(np.uint16, steps), 0
+        weights = np.uint16(1) << np.arange(len(conditions), dtype=np.uint16)
+        twice, over_pairs = of_pairs(search, conditions)
+        for _, values in evaluated(twice, over_pairs, enumerate(_step_pairs(search, log, files, offsets))):
+            found[at : at + len(values)] = values @ weights
+            at += len(values)
+        for first in range(0, states, PIECE):
+            last = min(first + PIECE, states)
+            own = slice(int(offsets[first]), int(offsets[last]))
+            sources = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(offsets[first : last + 1]))
+            found[own][targets[own] == sources] = 0
+            files.pulse()
+        return found
+
+    graph = StoredGraph(files, search.initial, offsets, targets, labels, valuations, changes)
     size = _window(search, states)
     for first in range(0, states, size):
         _fill(search, log, graph, first, min(states, first + size))
     assert offsets[states] == steps, "every step was generated again"
     return graph
+
+
+def _step_pairs(search: Expanded, log: StateLog, files: MappedFiles, offsets: Array) -> Iterator[Array]:
+    """The states before and after each step, in the order of the graph: all states are expanded once more."""
+    words, (own, noted) = search.layout.words, search.every_step()
+    facts, degree = WordBlock(noted.fresh()), max(1, noted.instances)
+    size = max(1, PAIRS // degree)
+    room = size * degree
+    out, actions = np.empty((room, words), dtype=np.uint64), np.empty(room, dtype=np.uint16)
+    ends = np.empty(size, dtype=np.uint32)
+    expand = own.function("expand", 7)
+    for begin, some in _pieces(log, len(offsets) - 1):
+        for at in range(0, len(some), size):
+            part = some[at : at + size]
+            places = (out.ctypes.data, actions.ctypes.data, ends.ctypes.data, facts.address)
+            done = expand(part.ctypes.data, len(part), begin + at, *places)
+            degrees = np.diff(offsets[begin + at : begin + at + len(part) + 1])
+            assert done == len(part), "every state was expanded without a mistake before"
+            yield np.hstack([np.repeat(part, degrees, axis=0), out[: ends[len(part) - 1]]])
+            files.pulse()
 
 
 def mapped_files(budget: Budget, folder: Path) -> MappedFiles:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamproof.base.errors import TooLarge, UsageError
-from streamproof.base.options import either, given_of
+from streamproof.base.options import given_of
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended, undecided
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import (
@@ -44,6 +44,7 @@ from streamproof.system.expr import Expr
 from streamproof.system.formula import Atom, Eventually, Formula, claims, recurring, refutable
 from streamproof.system.model import Property, System
 from streamproof.system.verdict import Finding, Verdict, number_of
+from streamproof.transform.constraint import bits
 from streamproof.transform.flatten import Rewriter
 
 if TYPE_CHECKING:
@@ -497,10 +498,7 @@ class Temporal:
         """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""
         search = self._search
         if not isinstance(self._checker, TemporalChecker):
-            raise TooLarge(
-                "conditions on steps in a formula are decided in memory, and the states are on disk",
-                remedy=either("raise --memory", "choose smaller parameters"),
-            )
+            return self._monitored_on_disk(self._checker, prop, formula)
         monitors = StepMonitors(search.system, self._checker.graph, formula)
         states = 0
         for claim in claims(formula):
@@ -511,6 +509,18 @@ class Temporal:
             states = max(states, graph.states)
         because = f"true of every fair behaviour of {states:,} states, monitor bits included"
         return self._holds(prop, because, vacuous=self._checker.vacuous(formula))
+
+    def _monitored_on_disk(self, checker: StoredChecker, prop: Property, formula: Formula) -> Finding:
+        search, most = self._search, 0
+        for claim in claims(formula):
+            names = bits(search.system, list(dict.fromkeys(recurring(claim))))
+            lasso = checker.monitored(claim, names, search.budget.max_states)
+            if lasso is not None:
+                return self._violated(prop, lasso)
+            most = max(most, len(names))
+        states, monitors = number_of(checker.graph.states, "state"), number_of(most, "monitor bit")
+        because = f"true of every fair behaviour of {states}, with {monitors}"
+        return self._holds(prop, because, vacuous=checker.vacuous(formula))
 
     def _violated(self, prop: Property, lasso: Lasso) -> Finding:
         witnesses = self._witnesses()

@@ -68,9 +68,9 @@ class StepMonitors:
         held = {name: (notes >> at & 1).astype(np.bool_) for at, name in enumerate(names.values())}
 
         def evaluate(conditions: Sequence[Expr]) -> Truths:
-            others = [term for term in conditions if _bit(term) not in held]
+            others = [term for term in conditions if bit_name(term) not in held]
             known = dict(zip(others, graph.evaluate(others) if others else (), strict=True))
-            return np.array([known[term][original] if term in known else held[_bit(term)] for term in conditions])
+            return np.array([known[term][original] if term in known else held[bit_name(term)] for term in conditions])
 
         made = StateGraph(
             graph.initial,
@@ -114,6 +114,6 @@ def _refuse_beyond(budget: Budget, parents: Numbers, initial: int) -> None:
         )
 
 
-def _bit(term: Expr) -> str:
+def bit_name(term: Expr) -> str:
     """The name of a monitor bit; empty for other terms. A bit is never part of a larger condition on one state."""
     return term.name if isinstance(term, e.Var) else ""

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 
+from streamproof.base.errors import TooLarge
+from streamproof.base.records import replace
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import Lasso, TemporalAnswer, without_stutter
+from streamproof.explicit.liveness.step_monitors import bit_name
 from streamproof.explicit.liveness.tableau import triggers
 from streamproof.explicit.mapped_graph import Array, StoredGraph
 from streamproof.explicit.set_search import Constraints, FairCycle, NodePaths, NodeSet, Readers
 from streamproof.system.expr import Expr
-from streamproof.system.formula import Formula, claims
+from streamproof.system.formula import Formula, Recurs, claims
 from streamproof.system.model import Fairness, System, fairness_constraints
+from streamproof.transform.constraint import turned
+
+MOST_NODES = 0xFFFF_FFF0
+"""Limit on the number of states with their bits: they are numbered in 32 bits."""
+PIECE = 1 << 20
+"""Number of steps or states that are handled at a time."""
 
 
 class StoredChecker:
@@ -40,6 +50,60 @@ class StoredChecker:
                     if lasso is not None:
                         return TemporalAnswer(lasso)
         return TemporalAnswer(None, self.vacuous(formula))
+
+    def monitored(self, claim: Formula, names: Mapping[Recurs, str], most: int) -> Lasso | None:
+        """As `decide`, a lasso of a formula with bits of these names for its conditions on steps: nodes are states with the
+        bits that the steps before have flipped. Raises `TooLarge` above `most` nodes."""
+        graph, width, states = self.graph, len(names), self.graph.states
+        nodes = states << width
+        if nodes > min(most, MOST_NODES):
+            raise TooLarge(
+                f"{states:,} states with {width} monitors of steps are {nodes:,}",
+                remedy=f"at most {min(most, MOST_NODES):,}: choose smaller parameters",
+            )
+        flips = graph.changes([condition.step for condition in names])
+        files = graph.files.more()
+        offsets = files.array(np.int64, nodes + 1)
+        targets, labels = files.array(np.uint32, graph.steps << width), files.array(np.uint16, graph.steps << width)
+        for bits in range(1 << width):
+            base = bits * graph.steps
+            for first in range(0, graph.steps, PIECE):
+                some, here = (
+                    slice(first, first + PIECE),
+                    slice(base + first, min(base + first + PIECE, base + graph.steps)),
+                )
+                after = (flips[some] ^ np.uint16(bits)).astype(np.uint32)
+                targets[here] = after * np.uint32(states) + graph.targets[some]
+                labels[here] = graph.labels[some]
+                files.pulse()
+            for first in range(0, states + 1, PIECE):
+                part = graph.offsets[first : first + PIECE]
+                offsets[bits * states + first : bits * states + first + len(part)] = base + part
+
+        def valuations(conditions: Sequence[Expr]) -> Array:
+            terms = [bit_name(term) for term in conditions]
+            found = files.array(np.uint16, nodes)
+            own = [k for k, name in enumerate(terms) if name not in held]
+            values = graph.valuations([conditions[k] for k in own])
+            for bits in range(1 << width):
+                fixed = sum(1 << k for k, name in enumerate(terms) if name in held and bits >> held[name] & 1)
+                for first in range(0, states, PIECE):
+                    part = values[first : first + PIECE]
+                    moved = np.full(len(part), fixed, dtype=np.uint16)
+                    for at, k in enumerate(own):
+                        moved |= (part >> np.uint16(at) & np.uint16(1)) << np.uint16(k)
+                    found[bits * states + first : bits * states + first + len(part)] = moved
+                    files.pulse()
+            return found
+
+        held = {name: at for at, name in enumerate(names.values())}
+        whole = replace(graph, files=files, offsets=offsets, targets=targets, labels=labels, valuations=valuations)
+        monitored = copy(self)
+        monitored.graph, monitored._ever_true = whole, lambda conditions: [True] * len(conditions)
+        lasso = monitored.decide(turned(claim, names)).lasso
+        return (
+            None if lasso is None else Lasso(*(tuple(k % states for k in part) for part in (lasso.stem, lasso.cycle)))
+        )
 
     def vacuous(self, formula: Formula) -> bool:
         """Whether the formula consists of implications whose antecedents are never true."""

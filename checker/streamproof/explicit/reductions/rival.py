@@ -1,8 +1,8 @@
 """The full search that competes with a reduced search: a reduction that costs more than it saves is not needed.
 
 The effect of a reduction cannot be predicted, and its preparation alone may cost more than a full search. So both get their
-turns, of doubling size, in which the full search does several times the work of the reduction; the first to finish gives the
-result. Work is counted in evaluated terms, never in seconds, so the choice does not depend on the machine.
+turns, of doubling size, in which the full search takes about five times the time of the reduction; the first to finish gives
+the result. Work is counted in evaluated terms, never in seconds, so the choice does not depend on the machine.
 """
 
 from __future__ import annotations
