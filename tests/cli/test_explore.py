@@ -12,11 +12,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from html import unescape
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -393,6 +396,179 @@ def test_a_port_in_use_is_named() -> None:
     explored = explorer("reference.die_hard")
     with ExplorerServer(explored) as first, pytest.raises(SystemFailure, match=rf"port {first.server_port}: "):
         ExplorerServer(explored, first.server_port)
+
+
+# --- the check beside
+
+
+class Program:
+    """The program with its page; a context manager that ends it by a signal."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "streamproof", "explore", *words],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill() if error[0] else self.process.terminate()
+        self.process.communicate()
+
+    def request(self, method: str, path: str, body: str | None = None) -> tuple[int, str]:
+        """Status and text."""
+        url = urlsplit(self.address)
+        connection = http.client.HTTPConnection(url.netloc, timeout=60)
+        connection.request(method, url.path + path, body, {"Origin": f"http://{url.netloc}"})
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode()
+        connection.close()
+        return found
+
+    def progress(self, word: str) -> str:
+        """The part about the check, once it has a word."""
+        while word not in (text := self.request("GET", "check")[1]):
+            assert "data-live" in text, text
+            time.sleep(0.05)
+        return text
+
+
+def descendants(process: int) -> set[int]:
+    """The processes that a process has begun, and those that these have."""
+    found = {process}
+    for path in sorted(Path("/proc").glob("[0-9]*/stat"), key=lambda path: int(path.parent.name)):
+        with suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) in found:
+                found.add(int(path.parent.name))
+    return found - {process}
+
+
+def test_a_check_beside_has_the_verdicts_of_check(folder: Path, streamproof: Any) -> None:
+    """Of every property; the violation leads to its behaviour, and the page stays usable."""
+    streamproof("check", "counter.py", "-q", "--json", "at.json")
+    expected = {p["name"]: p["verdict"] for p in json.loads((folder / "at.json").read_text())["properties"]}
+    with Program(folder, "counter.py") as program:
+        assert "check all properties" in program.request("GET", "")[1]
+        assert program.request("POST", "find", "goal=check")[0] == 303
+        text = program.progress("finished")
+        found = dict(re.findall(r"<li>(?:<a [^>]*>)?(\w+)(?:</a>)? <b [^>]*>(\w+)", text))
+        assert found == expected
+        assert "finished: 4 states on 4 levels" in text
+        place = re.search(r'href="\./([^"]*)">low</a>', text)
+        assert place is not None
+        page = program.request("GET", unescape(place[1]))[1]
+        assert "low: violated" in page
+        assert "<b>low</b> is false here" in page
+        assert program.request("POST", "find", "goal=check")[0] == 303
+        assert "finished" in program.progress("finished")
+
+
+GRID = """
+from streamproof import Model, Range, State, action, invariant, require
+
+
+class Grid(Model):
+    \"\"\"Two counters with many states.\"\"\"
+
+    check_deadlock = False
+
+    def state(self):
+        return State(a=Range(0, 20_000), b=Range(0, 20_000))
+
+    @action
+    def left(self, s):
+        require(s.a < 20_000)
+        s.a += 1
+
+    @action
+    def right(self, s):
+        require(s.b < 20_000)
+        s.b += 1
+
+    @invariant
+    def small(self, s):
+        return s.a + s.b < 5
+"""
+
+
+def test_a_violation_is_shown_while_the_check_goes_on_and_a_signal_ends_both(folder: Path) -> None:
+    """A search of hours: the level of the violation has been left when it is shown. No process stays."""
+    (folder / "grid.py").write_text(GRID)
+    with Program(folder, "grid.py") as program:
+        program.request("POST", "find", "goal=check")
+        text = program.progress(">small</a>")
+        assert "data-live" in text
+        assert re.search(r"\d states on \d+ levels, [\d,]+ of them not expanded", program.progress("not expanded"))
+        others = descendants(program.process.pid)
+        assert len(others) >= 2
+        began = time.monotonic()
+        program.process.terminate()
+        assert program.process.wait() == 130
+        assert time.monotonic() - began < 5
+        assert not {one for one in others if Path(f"/proc/{one}").exists()}
+
+
+@pytest.mark.long
+def test_a_stopped_check_keeps_what_it_found(folder: Path) -> None:
+    """The explorer goes on; a stopped check does not begin again."""
+    (folder / "grid.py").write_text(GRID)
+    with Program(folder, "grid.py") as program:
+        program.request("POST", "find", "goal=check")
+        program.progress(">small</a>")
+        for goal in nonempty(["stop", "check", "stop"]):
+            assert program.request("POST", "find", f"goal={goal}")[0] == 303
+            text = program.request("GET", "check")[1]
+            assert "<p>stopped" in text
+            assert "data-live" not in text
+            assert ">small</a>" in text
+        assert program.request("GET", "?s=left()")[0] == 200
+
+
+@pytest.mark.long
+def test_a_check_that_ends_early_says_why(folder: Path) -> None:
+    """An evaluation error of the model, with the way there."""
+    with Program(folder, "two.py:Overflows") as program:
+        program.request("POST", "find", "goal=check")
+        text = program.progress("ended early, evaluation error")
+        assert "evaluation error of the model</a>" in text
+        assert "leaves Range(0, 2)" in text
+
+
+@pytest.mark.long
+def test_names_are_escaped_in_the_check(folder: Path) -> None:
+    """The address of a violation has the labels of its steps, which are no markup."""
+    more = "\n    @invariant\n    def same(self, s):\n        return s.word == WORD\n"
+    (folder / "hostile.py").write_text(HOSTILE.replace("action, require", "action, invariant, require") + more)
+    with Program(folder, "hostile.py") as program:
+        program.request("POST", "find", "goal=check")
+        text = program.progress("finished")
+        place = re.search(r'href="\./([^"]*)">same</a>', text)
+        assert place is not None
+        page = program.request("GET", unescape(place[1]))[1]
+        assert "<b>same</b> is false here" in page
+        for one in nonempty([text, page]):
+            assert "<script>alert" not in one
+            assert not re.search("[\x1b\u202e]", one)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(PROGRAM is None, reason="needs chromium: apt-get install chromium")
+def test_a_check_in_a_browser(folder: Path, tmp_path: Path) -> None:
+    """Begun by a key, its progress replaces itself, a violation is gone to; nothing is wider than a phone."""
+    with Program(folder, "failover", "--variant", "literal-pseudocode") as program, Chromium(tmp_path / "p") as browser:
+        browser.open(program.address)
+        browser.key("c")
+        browser.until("document.querySelector('#check')?.innerText.includes('finished: 74 states')")
+        for width, dark in nonempty([(390, True), (1280, False)]):
+            browser.resize(width, dark=dark)
+            assert browser.js("document.documentElement.scrollWidth") <= width
+            browser.screenshot(tmp_path / f"{width}.png")
+        browser.js("document.querySelector('#check a').click()")
+        browser.until("location.search.includes('p=termination') && document.body.innerText.includes('repeat forever')")
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="needs chromium: apt-get install chromium")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from random import Random
 
 import networkx as nx
 import numpy as np
@@ -188,3 +189,37 @@ def test_arrays_of_another_width_are_refused(offsets: type, targets: type) -> No
     """Compiled code reads memory as it is told to."""
     with pytest.raises(AssertionError, match="must be"):
         Digraph(np.array([0, 1], dtype=offsets), np.array([0], dtype=targets), few_edges=-1).components()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_lasso_has_fewer_steps(seed: int) -> None:
+    """On sparse graphs, by distances between all nodes; with little work a lasso that is not called shortest."""
+    rng, shorter, unproved = Random(seed), 0, 0
+    for _ in range(100):
+        drawn = nx.gnp_random_graph(rng.randint(2, 30), 0.06, seed=rng.randrange(1 << 30), directed=True)
+        depth = nx.single_source_shortest_path_length(drawn, 0)
+        order = sorted(depth, key=lambda node: depth[node])
+        names = {node: at for at, node in enumerate(order)}
+        plain = graph(*(tuple(names[to] for to in drawn.successors(node)) for node in order))
+        levels = [list(depth.values()).count(d) for d in range(max(depth.values()) + 1)]
+        ways_round = [
+            depth[node] + 1 + back
+            for node in order
+            for to in drawn.successors(node)
+            if (back := dict(nx.single_source_shortest_path_length(drawn, to)).get(node)) is not None
+        ]
+        first = plain.cycle()
+        found = plain.lasso(levels, 10_000)
+        assert [way.lasso(levels, 10_000) for way in ways(plain)] == [found, found]
+        assert (found is None) == (not ways_round)
+        if found is None or first is None:
+            continue
+        cycle, proved = found
+        assert proved
+        assert all(to in plain.successors(node) for node, to in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+        steps = depth[order[cycle[0]]] + len(cycle)
+        assert steps == min(ways_round)
+        shorter += steps < depth[order[first[0]]] + len(first)
+        unproved += plain.lasso(levels, 1) == (first, False)
+    assert shorter
+    assert unproved

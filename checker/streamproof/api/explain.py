@@ -26,14 +26,14 @@ from streamproof.system.verdict import Trace
 from streamproof.traces.explain import needs
 from streamproof.traces.render import About, counterexample
 from streamproof.traces.replay import confirm_finding
-from streamproof.traces.tidy import fewer_switches, sentences, shorter_cycle
+from streamproof.traces.tidy import fewer_switches, sentences
 
 FORMS = ("text", "markdown", "mermaid", "svg", "html", "pytest", "itf")
 """The forms of an explanation."""
 WIDTH = 100
 """Width of the text in columns."""
 STATES, SECONDS, WORK = 200_000, 20.0, 2_000_000
-"""Limits of the search for a shortest fair cycle: states, time, and edges that are followed."""
+"""Limits of the search for a shortest lasso: states, time, and edges that are followed."""
 
 
 def explain(
@@ -62,13 +62,14 @@ def explain(
 
 
 def explanation(selection: Selection, system: System, prop: Property | None, trace: Trace, form: str) -> str:
-    """A replayed trace in a form: a fair cycle of few steps, and steps in an order with few changes of the process."""
-    shown = fewer_switches(system, prop, shorter_lasso(system, prop, trace))
+    """A replayed trace in a form: a lasso of few steps, and steps in an order with few changes of the process."""
+    lasso, shortest = shorter_lasso(system, prop, trace)
+    shown = fewer_switches(system, prop, lasso)
     match form:
         case "markdown":
             title = f"### {prop.name}: {system.name}\n\n" if prop else f"### {system.name}\n\n"
             diagram = f"```mermaid\n{mermaid_text(system, shown)}```\n\n"
-            return f"{_heading(title)}{diagram}~~~~text\n{_told(system, prop, shown)}~~~~\n"
+            return f"{_heading(title)}{diagram}~~~~text\n{_told(system, prop, shown, shortest)}~~~~\n"
         case "mermaid":
             return mermaid_text(system, shown)
         case "svg":
@@ -80,26 +81,20 @@ def explanation(selection: Selection, system: System, prop: Property | None, tra
         case "itf":
             return itf_text(system, shown, prop, origin_of(selection.target.text))
         case _:
-            return _told(system, prop, shown)
+            return _told(system, prop, shown, shortest)
 
 
-def shorter_lasso(system: System, prop: Property | None, trace: Trace) -> Trace:
-    """A lasso that violates a temporal property with a cycle of few steps: no longer than that of the trace, and than the
-    shortest one in the product with the automaton of the formula, within the limits of a search."""
-    if prop is None or prop.kind is not Kind.TEMPORAL or trace.loop is None or trace.stutters:
-        return trace
+def shorter_lasso(system: System, prop: Property | None, trace: Trace) -> tuple[Trace, bool]:
+    """A lasso that violates a temporal property with no more steps of stem and cycle than that of the trace, and the fewest
+    that a search within limits finds; and whether none has fewer."""
+    if prop is None or prop.kind is not Kind.TEMPORAL or trace.loop is None:
+        return trace, False
     options = SearchOptions((prop.name,), max_states=STATES, time_limit=SECONDS, tuning=Tuning(cycle_work=WORK))
     found = CHECKS["explicit"].run(system, options).finding(prop.name)
     if found.trace is None or found.trace.loop is None:
-        return trace
+        return trace, False
     confirm_finding(system, found, "explicit")
-    best = min(trace, found.trace, key=_cycle)
-    return best if best.stutters else shorter_cycle(system, prop, best)
-
-
-def _cycle(trace: Trace) -> int:
-    """The number of steps of the cycle of a lasso; 0 if it stutters."""
-    return 0 if trace.stutters else len(trace) - (trace.loop or 0)
+    return min(found.trace, trace, key=lambda one: len(one.steps)), found.shortest
 
 
 def _heading(text: str) -> str:
@@ -107,8 +102,8 @@ def _heading(text: str) -> str:
     return "".join(c if c.isalnum() or c in " _-.#:\n" else " " for c in text)
 
 
-def _told(system: System, prop: Property | None, trace: Trace) -> str:
+def _told(system: System, prop: Property | None, trace: Trace, shortest: bool) -> str:
     why = {} if prop is None else sentences(trace, needs(system, prop, trace), prop.kind)
-    return plain(counterexample(system, prop, trace, about=About(replayed=True), why=why), WIDTH).replace(
-        "~~~", "~ ~ ~"
-    )
+    return plain(
+        counterexample(system, prop, trace, about=About(shortest=shortest, replayed=True), why=why), WIDTH
+    ).replace("~~~", "~ ~ ~")

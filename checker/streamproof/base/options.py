@@ -163,8 +163,8 @@ class Tuning:
     """Largest table of constraints and SCCs."""
     node_slice: int = 1 << 18
     """Number of nodes of a product whose edges are looked up in it at a time."""
-    cycle_work: int = 0
-    """Number of edges that are followed to find a shortest fair cycle; beyond, and with 0, a short one is taken."""
+    cycle_work: int = 300_000
+    """Number of edges that are followed to find a shortest lasso; beyond, the shortest so far is taken."""
 
 
 TUNING = Tuning()

@@ -53,12 +53,12 @@ def in_processes(
     process can be started.
     """
     waiting = deque(jobs)
-    busy: dict[int, _Process] = {}
-    idle: list[_Process] = []
+    busy: dict[int, ForkedProcess] = {}
+    idle: list[ForkedProcess] = []
     try:
         while waiting or busy:
             while waiting and len(busy) < processes:
-                process = idle.pop() if idle else _Process(work, purpose)
+                process = idle.pop() if idle else ForkedProcess(work, purpose)
                 busy[process.results.fileno()] = process
                 process.send(waiting.popleft())
             if pulse is not None:
@@ -76,8 +76,8 @@ def in_processes(
             process.stop()
 
 
-class _Process:
-    """A process for one job at a time."""
+class ForkedProcess:
+    """A process for one job at a time. Requires `can_fork`; raises `SystemFailure`, which names the purpose."""
 
     def __init__(self, work: Callable[[Any], object], purpose: str) -> None:
         parent = os.getpid()
@@ -116,10 +116,11 @@ class _Process:
             return Ended(os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1]))
 
     def stop(self) -> None:
-        """Kills it."""
+        """Kills it, unless that has been done."""
         if not self._ended:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
+            self._ended = True
         with suppress(BrokenPipeError):
             self._jobs.close()
         self.results.close()

@@ -402,9 +402,10 @@ def explore(
     With `spill` and several `workers`, or with `spill` and `checkpoint` or `resume` of the same folder, processes of this
     machine search the wide levels, which are files there; each level is a checkpoint. `por` does not apply.
 
-    `on_progress` is called at most once a second. `on_violation` is called with each violation at the end of its level, after
-    the interpreter has replayed its trace. With a `cluster`, its processes search the wide levels;
-    this process decides temporal properties and termination, on a graph in files of its folder.
+    `on_progress` is called at most once a second, and at the end of the search, before what needs all states is decided.
+    `on_violation` is called with each violation at the end of its level, after the interpreter has replayed its trace. With a
+    `cluster`, its processes search the wide levels; this process decides temporal properties and termination, on a graph in
+    files of its folder.
 
     Raises `UsageError` for an unknown property or unusable folders, `ModelError` if the system has no initial state,
     `TooLarge` if a state has too many parts or a term is too large for the requested tier.
@@ -444,6 +445,8 @@ def explore(
         prepared = time.perf_counter() - begun
         with budget.listening():
             search, tier, followed = run_tiers(task, early, reduced) if turns is None else turns.run()
+        if on_progress is not None:
+            on_progress(search.progress())
         if not search.known and search.stopped is None:
             raise ModelError(
                 f"{system.name} has no initial state",

@@ -238,19 +238,21 @@ class _SearchJudge:
         if prop.kind is Kind.TERMINATION:
             if self.search.stopped is None and self.search.budget.interrupted:
                 return undecided(prop, ended(Stop.INTERRUPTED))
-            cycle = None
+            found_cycle = None
             try:
                 with alarm():
-                    cycle = self.search.cycle()
+                    found_cycle = self.search.cycle()
             except TimeUp:
                 return undecided(prop, ended(Stop.TIME))
             except TooLarge as limit:
                 if self.search.stopped is None:
                     return undecided(prop, str(limit))
-            if cycle is not None:
+            if found_cycle is not None:
+                cycle, proved = found_cycle
                 trace = self.witnesses.round(cycle)
                 because = lasso_text(len(trace) - len(cycle), len(cycle), fair=False)
-                return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because)
+                shortest = proved and self.search.stopped is None and not self.plan.reduces
+                return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, shortest=shortest)
         if mistake is not None:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
         if self.search.stopped is not None:

@@ -315,7 +315,11 @@ class LevelSearch(ABC):
         known(f"{number_of(self.known, 'state')} found, {self.queue:,} of them not expanded")
         if self.task.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
-            self.task.on_progress(Progress(elapsed, len(self.levels), self.known, self.total, self.queue))
+            self.task.on_progress(self.progress())
+
+    def progress(self) -> Progress:
+        """The progress so far."""
+        return Progress(self.budget.elapsed, len(self.levels), self.known, self.total, self.queue)
 
     # --- results
 
@@ -393,8 +397,8 @@ class LevelSearch(ABC):
         """The largest value of an integer term in the known states."""
 
     @abstractmethod
-    def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
+    def cycle(self) -> tuple[list[int], bool] | None:
+        """The states of a cycle, with few steps to and around it, and whether none has fewer; None if there is no cycle."""
 
     def stored_graph(self) -> StoredGraph | None:
         """The state graph in files, after a complete search, if the states are in files. Raises `TooLarge`."""

@@ -137,11 +137,11 @@ class Search(LevelSearch):
         """The largest value of an integer term in the known states."""
         return largest(self.system, term, self.seen)
 
-    def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on a cycle; None if there is no cycle."""
+    def cycle(self) -> tuple[list[int], bool] | None:
+        """The states of a cycle, with few steps to and around it, and whether none has fewer; None if there is no cycle."""
         from streamproof.explicit.state_graph import Digraph
 
-        return Digraph.parse(self.edges, len(self.seen)).cycle()
+        return Digraph.parse(self.edges, len(self.seen)).lasso(self.levels, self.budget.tuning.cycle_work)
 
     def steps(self) -> Steps:
         """All steps between known states. Requires a complete search.

@@ -7,8 +7,10 @@ Python functions; on larger NumPy arrays they are compiled. NumPy is loaded for 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streamproof.base.options import TUNING, Tuning
@@ -197,6 +199,48 @@ class Digraph:
         order[0] = first
         self._run(breadth_first, order, before, 1, 0, len(self) + 1)
         return [first, *_back(before, first, first)[:-1]]
+
+    def lasso(self, levels: Sequence[int], work: int) -> tuple[list[int], bool] | None:
+        """Of the cycles and the shortest paths to them, one with the fewest steps together, and whether that is proved; None
+        if the graph is acyclic. At most `work` edges are followed. `levels` are the numbers of nodes of the levels."""
+        best = self.cycle()
+        if best is None or len(self.targets) > work * 100:
+            return None if best is None else (best, False)
+        number, first, ends = self.components()[1], best[0], [0, *accumulate(levels)]
+        nearest = bisect_right(ends, first) - 1
+        total = nearest + len(best)
+        for depth in range(nearest, len(levels)):
+            for node in range(max(ends[depth], first), ends[depth + 1]) if depth + 1 < total else ():
+                found, work = self._closed(node, total - depth, number, work)
+                if work < 0:
+                    return best, False
+                if found is not None:
+                    best, total = found, depth + len(found)
+        return best, True
+
+    def _closed(self, start: int, most: int, number: Numbers, work: int) -> tuple[list[int] | None, int]:
+        """The nodes of a shortest cycle of fewer than `most` steps through a node, or None; and what is left of the work."""
+        before, level = {start: -1}, [start]
+        for _ in range(1, most):
+            following = []
+            for here in level:
+                targets = self.targets[self.offsets[here] : self.offsets[here + 1]].tolist()
+                work -= len(targets)
+                if work < 0:
+                    return None, work
+                for to in targets:
+                    if to == start:
+                        way = [here]
+                        while (here := before[here]) >= 0:
+                            way.append(here)
+                        return way[::-1], work
+                    if to not in before and number[to] == number[start]:
+                        before[to] = here
+                        following.append(to)
+            level = following
+            if not level:
+                break
+        return None, work
 
     def _zeros(self, kind: str, count: int) -> Any:
         if isinstance(self.targets, array):

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from streamproof.base.errors import UsageError
 from streamproof.base.records import replace
+from streamproof.exploring.beside import CheckBeside, CheckProgress
 from streamproof.exploring.explorer import Explorer, Visit
 from streamproof.report.behaviour import drawing
 from streamproof.report.pages import environment
@@ -38,7 +39,14 @@ def visit_of(explorer: Explorer, address: str) -> Visit:
     return replace(visit, note=visit.note or given.get("note", [""])[0], prop=given.get("p", [""])[0])
 
 
-def explorer_page(explorer: Explorer, visit: Visit, *, message: str = "", text: str = "") -> str:
+def check_part(progress: CheckProgress) -> str:
+    """The part of the page about the check beside."""
+    return environment().get_template("check_beside.html.j2").render(progress=progress)
+
+
+def explorer_page(
+    explorer: Explorer, visit: Visit, *, check: CheckBeside | None = None, message: str = "", text: str = ""
+) -> str:
     """The page of a viewed state; `message` is shown above it, `text` is the condition that was searched."""
     trace, system = visit.trace, explorer.system
     moves = explorer.moves(visit)
@@ -63,6 +71,8 @@ def explorer_page(explorer: Explorer, visit: Visit, *, message: str = "", text: 
         message=message or visit.note,
         text=text,
         moves=moves,
+        check=check,
+        progress=None if check is None else check.progress,
         rows=list(explorer.rows(visit)),
         broken=list(explorer.false(visit)),
         forever=explorer.forever(visit),

@@ -1,8 +1,8 @@
 """The explorer as a page of a local HTTP server.
 
 The server listens on the loopback interface. Its addresses begin with a random token; requests with another token, or from
-another page, are refused: their `Host` and `Origin` are not its own (DNS rebinding). It keeps no state: an address holds the
-behaviour, GET changes nothing, and a search is a POST that leads to the address of what it found.
+another page, are refused: their `Host` and `Origin` are not its own (DNS rebinding). An address holds the behaviour, GET
+changes nothing, and a search is a POST that leads to the address of what it found. The only state is the check beside.
 
 Threads read requests; the main thread answers them one by one, as signals and limits are handled there.
 """
@@ -23,10 +23,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from streamproof.api.as_test import test_text
 from streamproof.base.errors import StreamproofError, SystemFailure, UsageError, text_of
+from streamproof.base.processes import can_fork
 from streamproof.base.records import dataclass
 from streamproof.exchange.itf.writing import itf_text
+from streamproof.exploring.beside import CheckBeside
 from streamproof.exploring.explorer import Explorer, Visit
-from streamproof.exploring.page import explorer_page, query_of, visit_of
+from streamproof.exploring.page import check_part, explorer_page, query_of, visit_of
 from streamproof.interrupts import doing
 from streamproof.report.behaviour import behaviour_page
 
@@ -40,8 +42,8 @@ IDLE = 10.0
 POLL = 0.05
 """Seconds between two looks whether the server has been ended."""
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; img-src data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",  # without a referrer, browsers would send no Origin
     "X-Content-Type-Options": "nosniff",
@@ -61,6 +63,21 @@ document.addEventListener("keydown", (event) => {
   if (found.matches("input")) found.focus();
   else found.click();
 });
+// The progress of a check replaces itself once a second.
+async function follow() {
+  const shown = document.querySelector("#check[data-live]");
+  if (!shown) return;
+  try {
+    const answer = await fetch("check");
+    if (!answer.ok) return;
+    shown.outerHTML = await answer.text();
+  } catch {
+    shown.textContent = "The explorer has ended.";
+    return;
+  }
+  setTimeout(follow, 1000);
+}
+setTimeout(follow, 1000);
 """
 """The only script of the page."""
 
@@ -87,9 +104,11 @@ class ExplorerServer(ThreadingHTTPServer):
     def __init__(self, explorer: Explorer, port: int = 0) -> None:
         self.explorer, self.token = explorer, secrets.token_urlsafe(24)
         self.work: SimpleQueue[tuple[Callable[[], Reply], Future[Reply]] | None] = SimpleQueue()
+        self.check = CheckBeside(explorer, self._query) if can_fork() else None
         try:
             super().__init__((LOOPBACK, port), _Request)
         except (OSError, OverflowError) as error:
+            self._stop_check()
             why = getattr(error, "strerror", None) or error
             raise SystemFailure(f"port {port}: {why}", remedy="choose another --port, or leave it out") from None
 
@@ -98,9 +117,25 @@ class ExplorerServer(ThreadingHTTPServer):
         """Its names in requests."""
         return tuple(f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost"))
 
+    def server_close(self) -> None:
+        """Frees the port, and ends the check beside."""
+        super().server_close()
+        self._stop_check()
+
+    def _stop_check(self) -> None:
+        if self.check is not None:
+            self.check.stop()
+
+    def _query(self, visit: Visit) -> str:
+        """The query of the address of a behaviour. Raises `UsageError` for one that is too long."""
+        query = query_of(self.explorer, visit)
+        if len(query) > LONGEST:
+            raise UsageError("the behaviour is too long for an address", remedy="begin at a later state")
+        return query
+
     def address(self, visit: Visit) -> str:
         """The address of the page of a behaviour."""
-        query = query_of(self.explorer, visit)
+        query = self._query(visit)
         return f"http://{self.hosts[0]}/{self.token}/" + (f"?{query}" if query else "")
 
     def answer(self) -> None:
@@ -132,7 +167,7 @@ class ExplorerServer(ThreadingHTTPServer):
         system, trace = self.explorer.system, visit.trace
         match name:
             case "":
-                return Reply(explorer_page(self.explorer, visit))
+                return Reply(explorer_page(self.explorer, visit, check=self.check))
             case "trace.itf.json":
                 return Reply(
                     itf_text(system, trace, visit.shows(system), self.explorer.origin), "application/json", name=name
@@ -150,14 +185,17 @@ class ExplorerServer(ThreadingHTTPServer):
         """The answer to a search: the address of what it found, or the page with the reason why there is none."""
         visit, text = visit_of(self.explorer, query), form.get("text", "")
         try:
-            found = search(self.explorer, visit, form.get("goal", ""), text)
+            goal = form.get("goal", "")
+            if goal in ("check", "stop") and self.check is not None:
+                found = visit
+                self.check.start() if goal == "check" else self.check.stop()
+            else:
+                found = search(self.explorer, visit, goal, text)
             address = self.address(found)
-            if len(address) > LONGEST:
-                raise UsageError("the behaviour is too long for an address", remedy="begin at a later state")
         except StreamproofError as error:
             message = "; ".join(filter(None, (error.message, error.remedy)))
             typed = text if form.get("goal") == "state" else ""
-            return Reply(explorer_page(self.explorer, visit, message=message, text=typed))
+            return Reply(explorer_page(self.explorer, visit, check=self.check, message=message, text=typed))
         return Reply(to=address, status=HTTPStatus.SEE_OTHER)
 
 
@@ -191,6 +229,8 @@ class _Request(BaseHTTPRequestHandler):
         name, query = self._own(posted=False)
         if name == "keys.js":
             self._send(Reply(KEYS, "text/javascript"))
+        elif name == "check" and self.server.check is not None:
+            self._send(Reply(check_part(self.server.check.progress)))
         elif name is not None:
             self._send(self._in_main_thread(lambda: self.server.get(name, query)))
 

@@ -109,6 +109,7 @@ def mutate(
     The original is searched first: raises `UsageError` if the limits of `options` end that search, or no property holds. Each
     mutant has limits of its own. An interrupt ends it with the mutants judged so far.
     """
+    options = replace(options, tuning=replace(options.tuning, cycle_work=0))  # lassos are not shown
     original = explore(system, options)
     if original.mistake is not None or not original.complete:
         why = "its rules fail" if original.mistake is not None else f"the search ended early ({original.stopped})"

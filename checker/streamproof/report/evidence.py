@@ -57,8 +57,7 @@ def confirm(system: System, finding: Finding, engine: str, reproduce: str, *, sh
     if finding.trace is None:
         return None
     error = confirm_finding(system, finding, engine)
-    # Stem and cycle of a lasso are each as short as possible, but their sum need not be.
-    least = shortest and finding.kind not in (Kind.TERMINATION, Kind.TEMPORAL)
+    least = finding.shortest if finding.kind in (Kind.TERMINATION, Kind.TEMPORAL) else shortest
     about = About(engine=f"{engine} engine", shortest=least, replayed=True, reproduce=reproduce, error=error)
     prop = None if error else system.property(finding.property)
     return Evidence(finding.property, system, finding.trace, prop, about)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamproof.base.errors import ModelError, OutOfTime, StreamproofError, TooLarge, UsageError
-from streamproof.base.options import SearchOptions
+from streamproof.base.options import SearchOptions, Tuning
 from streamproof.base.reading import Shape
 from streamproof.explicit.exploration import explore
 from streamproof.explicit.level_search import Stop
@@ -105,7 +105,9 @@ def _searched(system: System, job: Job) -> Record:
     record = record_of(job, "decided")
     try:
         limit, seconds = job["limits"]["max_states"], job["limits"]["timeout"]
-        options = SearchOptions(names, max_states=limit, time_limit=seconds, memory=job["memory"], workers=1)
+        options = SearchOptions(
+            names, max_states=limit, time_limit=seconds, memory=job["memory"], workers=1, tuning=Tuning(cycle_work=0)
+        )
         found = explore(system, options)
     except (TooLarge, MemoryError) as error:
         because = error.one_line if isinstance(error, StreamproofError) else "out of memory"

@@ -162,6 +162,8 @@ class Finding:
     which it was checked. None for a single instance."""
     within: str | None = None
     """The text of the state constraint that ends some of the behaviours that the verdict is about; None: it ends none."""
+    shortest: bool = False
+    """For `termination` or a temporal property: no lasso that violates it has fewer steps of stem and cycle together."""
 
     def is_vacuous(self) -> bool | None:
         """`vacuous` for a report: false where the verdict or the kind leaves nothing to examine."""

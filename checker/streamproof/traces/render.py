@@ -129,7 +129,11 @@ def _header(system: System, prop: Property | None, trace: Trace, about: About) -
     if system.parameters:
         yield _fact("parameters", parameters_text(system.parameters))
     count = len(trace.steps)
-    length = f"{count} step{'' if count == 1 else 's'}" + (", no shorter one exists" if about.shortest else "")
+    length = f"{count} step{'' if count == 1 else 's'}"
+    if about.shortest:
+        length += ", no shorter one exists"
+    elif about.engine and trace.loop is not None:
+        length += ", which need not be the fewest"
     if trace.stutters:
         length += ", then stuttering forever"
     elif trace.loop is not None:

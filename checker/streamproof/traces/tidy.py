@@ -6,21 +6,18 @@ of independent steps as in Mazurkiewicz's traces). The last state, the number of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from streamproof.base.errors import EvaluationError, StreamproofError
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Instance, Kind, Property, State, System
-from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
 from streamproof.traces.processes import Processes
 from streamproof.traces.replay import verify
 
 ROUNDS = 3
 """Largest number of passes over a behaviour."""
-TRIES, MOST_WALKS = 400, 2_000
-"""Largest number of closed walks that are judged, and of walks from a state that are followed for them."""
 
 
 def switches(system: System, trace: Trace) -> int:
@@ -83,48 +80,6 @@ def _moved(
     except EvaluationError:
         return None
     return ([*found, *states[at + 2 :]], order) if found[-1] == states[at + 1] else None
-
-
-def shorter_cycle(system: System, prop: Property, trace: Trace, tries: int = TRIES) -> Trace:
-    """A lasso that violates a temporal property and whose cycle begins in a state of the given one and has fewer steps; the
-    same lasso if the first `tries` closed walks from these states, shortest first, have none that is fair and violates it."""
-    assert trace.loop is not None
-    assert prop.formula is not None, "a temporal property has a formula"
-    interpreter, loop, length = Interpreter(system), trace.loop, len(trace) - trace.loop
-    steps: dict[State, list[tuple[Instance, State]]] = {}
-    left = tries
-    for most in range(1, length):
-        for at in range(loop, len(trace)):
-            for taken, states in _closed(interpreter, steps, trace.states[at], most):
-                left -= 1
-                if left < 0:
-                    return trace
-                lasso = Trace((*trace.states[:at], *states), (*trace.steps[:at], *taken), loop=at)
-                if not true_of(system, prop.formula, lasso) and all(e.satisfied for e in fairness_of(system, lasso)):
-                    return lasso
-    return trace
-
-
-def _closed(
-    interpreter: Interpreter, known: dict[State, list[tuple[Instance, State]]], start: State, length: int
-) -> Iterator[tuple[tuple[Instance, ...], tuple[State, ...]]]:
-    """The closed walks from a state with a number of steps that change the state, as steps and states."""
-    todo: list[tuple[tuple[Instance, ...], tuple[State, ...]]] = [((), (start,))]
-    looked_at = 0
-    while todo and looked_at < MOST_WALKS:
-        looked_at += 1
-        taken, states = todo.pop()
-        here = states[-1]
-        if here not in known:
-            try:
-                known[here] = [(s.instance, s.state) for s in interpreter.steps(here) if s.state != here]
-            except EvaluationError:
-                known[here] = []
-        for instance, after in known[here]:
-            if len(taken) + 1 < length:
-                todo.append(((*taken, instance), (*states, after)))
-            elif after == start:
-                yield (*taken, instance), states
 
 
 def sentences(trace: Trace, needs: Mapping[int, Sequence[tuple[str, int]]], kind: Kind | None) -> dict[int, str]:

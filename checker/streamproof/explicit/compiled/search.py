@@ -220,15 +220,16 @@ class CompiledSearch(LevelSearch):
             least = max(reached, default=least)
         return least
 
-    def cycle(self) -> list[int] | None:
-        """The states of a shortest cycle through the first state that lies on a cycle, or through another one if states are
-        in files; None if there is no cycle."""
+    def cycle(self) -> tuple[list[int], bool] | None:
+        """The states of a cycle, with few steps to and around it if states are in memory, and whether none has fewer; None if
+        there is no cycle."""
         stored = self.stored_graph()
         if stored is None:
-            return self.graph().digraph.cycle()
+            return self.graph().digraph.lasso(self.levels, self.budget.tuning.cycle_work)
         from streamproof.explicit.set_search import find_cycle
 
-        return find_cycle(stored, len(self.system.instances))
+        found = find_cycle(stored, len(self.system.instances))
+        return None if found is None else (found, False)
 
     def graph(self) -> StateGraph:
         """The state graph."""

@@ -12,8 +12,7 @@ which a constraint is enabled that no edge of the SCC takes. These states are re
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ import numpy as np
 
 from streamproof.base.errors import TooLarge, UsageError
 from streamproof.base.options import given_of
+from streamproof.base.records import dataclass, replace
 from streamproof.explicit.level_search import LevelSearch, ReductionPlan, Stop, ended, undecided
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import (
@@ -35,6 +35,7 @@ from streamproof.explicit.liveness.fair_graph import (
     TemporalAnswer,
     without_stutter,
 )
+from streamproof.explicit.liveness.shortest import ShortestLasso, normal
 from streamproof.explicit.liveness.step_monitors import StepMonitors
 from streamproof.explicit.liveness.tableau import triggers
 from streamproof.explicit.state_graph import StateGraph
@@ -176,12 +177,6 @@ def find_lasso(
             node = _nearest(reachable, product, rest)[1]
             state = int(product.state[node])
             return Lasso(tuple(without_stutter(reachable.stem(int(product.reader[node]), state))), (state,))
-    shortest = shortest_cycle(fair, scc, labels, found, fair.graph.tuning.cycle_work)
-    if shortest is not None:
-        stems = [reachable.stem(reader, state) for reader, state in shortest]
-        entry = min(range(len(stems)), key=lambda k: len(without_stutter(stems[k])))
-        states = without_stutter([state for _, state in (*shortest[entry:], *shortest[: entry + 1])])
-        return Lasso(tuple(without_stutter(stems[entry])), tuple(states[:-1]))
     _, node, at = min((*_nearest(reachable, some, of >= 0), at) for at, (some, of) in enumerate(found))
     product, component = found[at]
     members = component == component[node]
@@ -191,115 +186,6 @@ def find_lasso(
     cycle = _Cycle(fair, inner, acceptance(scc, labels, inner), node).run()
     states = without_stutter([int(inner.state[k]) for k in cycle])
     return Lasso(tuple(stem), tuple(states[:-1]) if len(states) > 1 else tuple(states))
-
-
-def shortest_cycle(
-    fair: FairGraph, scc: Scc, labels: Labels, found: Sequence[tuple[Product, Numbers]], work: int
-) -> list[tuple[int, int]] | None:
-    """A closed walk of fewest steps that is fair and accepted, in one of the fair components, as states of the automaton and
-    of the graph; None if more than `work` edges would have to be followed.
-
-    A search of breadth first over pairs of a node and the obligations that are met on the way there.
-    """
-    best: list[tuple[int, int]] | None = None
-    length = np.inf
-    for product, component in found:
-        for one in np.unique(component[component >= 0]) if work else ():
-            inner = product.only(component == one)
-            walks = _Obligations(fair, inner, acceptance(scc, labels, inner))
-            for start in range(inner.nodes):
-                walk, work = walks.closed(start, length, work)
-                if work < 0:
-                    return None
-                if walk is not None:
-                    best = [(int(inner.reader[k]), int(inner.state[k])) for k in walk]
-                    length = len(without_stutter([state for _, state in (*best, best[0])])) - 1
-    return best
-
-
-class _Obligations:
-    """The obligations of a fair and accepted cycle in a component as bits, of nodes and of edges."""
-
-    def __init__(self, fair: FairGraph, inner: Product, met: Sequence[Mask]) -> None:
-        self.inner = inner
-        self.nodes = [0] * inner.nodes
-        """The bits that a visit of a node sets."""
-        self.needed = 0
-        self.pairs: list[tuple[int, int]] = []
-        """For strong fairness: the bit that says that it is due, and the one that says that it is met."""
-        taking: dict[int, int] = {}
-        bit = 1
-
-        def visits(mask: Mask, bit: int) -> None:
-            for node in np.flatnonzero(mask):
-                self.nodes[node] |= bit
-
-        for mask in met:
-            visits(mask, bit)
-            self.needed, bit = self.needed | bit, bit << 1
-        for constraint in range(len(fair.constraints)):
-            enabled = fair.enabled(constraint)[inner.state]
-            if not enabled.any():
-                continue
-            taking[constraint] = bit
-            if fair.is_weak(constraint):
-                visits(~enabled, bit)
-                self.needed, bit = self.needed | bit, bit << 1
-            else:
-                visits(enabled, bit << 1)
-                self.pairs.append((bit << 1, bit))
-                bit <<= 2
-        self.edges: list[list[tuple[int, int, int]]] = []
-        """For each node, the nodes that follow, each with the number of steps, 0 or 1, and the bits of the edge."""
-        for node in range(inner.nodes):
-            here = int(inner.state[node])
-            first, last = fair.offsets[here], fair.offsets[here + 1]
-            parallel: dict[int, int] = {}
-            for target, taken in zip(fair.targets[first:last], fair.taken[first:last], strict=True):
-                for constraint in fair.sets[taken] if taken >= 0 else ():
-                    parallel[int(target)] = parallel.get(int(target), 0) | taking.get(constraint, 0)
-            following = dict.fromkeys(map(int, inner.targets[inner.offsets[node] : inner.offsets[node + 1]]))
-            self.edges.append(
-                [
-                    (at, int(there != here), parallel.get(there, 0) if there != here else 0)
-                    for at in following
-                    for there in (int(inner.state[at]),)
-                ]
-            )
-
-    def is_met(self, bits: int) -> bool:
-        """Whether a closed walk with these bits is fair and accepted."""
-        return bits & self.needed == self.needed and all(bits & done or not bits & due for due, done in self.pairs)
-
-    def closed(self, start: int, limit: float, work: int) -> tuple[list[int] | None, int]:
-        """A closed walk from a node, of fewer than `limit` steps, with as few as possible, through nodes that are not before
-        it; and what is left of the work."""
-        begin = (start, self.nodes[start])
-        before: dict[tuple[int, int], tuple[int, int] | None] = {begin: None}
-        steps = {begin: 0}
-        last: tuple[int, int] | None = None
-        todo = deque([begin])
-        while todo:
-            here = todo.popleft()
-            node, bits = here
-            for after, cost, more in self.edges[node]:
-                work -= 1
-                if work < 0:
-                    return None, work
-                total = steps[here] + cost
-                if after < start or total >= limit:
-                    continue
-                place = (after, bits | more | self.nodes[after])
-                if after == start and total and self.is_met(place[1]):
-                    last, limit = here, total
-                elif total < steps.get(place, np.inf):
-                    steps[place], before[place] = total, here
-                    (todo.append if cost else todo.appendleft)(place)
-        walk = list[int]()
-        while last is not None:
-            walk.append(last[0])
-            last = before[last]
-        return walk[::-1] or None, work
 
 
 def _nearest(reachable: ReachableProduct, product: Product, among: Mask) -> tuple[int, int]:
@@ -376,6 +262,8 @@ class TemporalChecker:
     def __init__(self, system: System, graph: StateGraph) -> None:
         self.graph = graph
         self._fair = FairGraph(system, graph)
+        self._first: tuple[BuchiAutomaton, Labels, Sequence[tuple[Product, Numbers]]] | None = None
+        """The fair components in which the last lasso was found."""
 
     def decide(self, formula: Formula) -> TemporalAnswer:
         """Whether `formula` is true of every fair behaviour. Raises `TooLarge` for too many atoms.
@@ -391,6 +279,15 @@ class TemporalChecker:
 
     def accepted(self, automaton: BuchiAutomaton) -> Lasso | None:
         """A fair lasso that the automaton accepts, or None."""
+        for scc, reachable, found in self._fair_components(automaton):
+            self._first = automaton, reachable.labels, found
+            return find_lasso(self._fair, automaton, scc, reachable.labels, reachable, found)
+        return None
+
+    def _fair_components(
+        self, automaton: BuchiAutomaton
+    ) -> Iterator[tuple[Scc, ReachableProduct, list[tuple[Product, Numbers]]]]:
+        """The components of the automaton with fair components of the product over them, and these."""
         labels = Labels(self.graph, automaton)
         reachable = ReachableProduct(self._fair, automaton, labels)
         for scc in automaton.sccs:
@@ -399,8 +296,30 @@ class TemporalChecker:
                 continue
             found = fair_components(self._fair, automaton, scc, labels, product)
             if found:
-                return find_lasso(self._fair, automaton, scc, labels, reachable, found)
-        return None
+                yield scc, reachable, found
+
+    def shortened(self, formula: Formula, known: Lasso, is_over: Callable[[], bool]) -> ShortestLasso:
+        """The search for a lasso with fewer steps than the `known` one, on which `formula` is false, until `is_over`.
+
+        On a graph with more steps than the work of the search, it is among the components in which the known one was found.
+        """
+        work = self.graph.tuning.cycle_work
+        search = ShortestLasso(self._fair, known, work, is_over)
+        if self.graph.steps > work:
+            assert self._first is not None, "a lasso was found"
+            search.among(*self._first)
+            search.proved = False
+            return search
+        for claim in claims(formula):
+            try:
+                automaton = negation_automaton(claim)
+            except TooLarge:
+                search.proved = False
+                break
+            found = list(self._fair_components(automaton))
+            if found:
+                search.among(automaton, found[0][1].labels, [one for _, _, some in found for one in some])
+        return search
 
     def vacuous(self, formula: Formula) -> bool:
         """Whether the formula consists of implications whose antecedents are never true."""
@@ -441,7 +360,8 @@ class Temporal:
             return undecided(prop, ended(spent))
         try:
             with alarm():
-                return self._decided(prop, simple)
+                found = self._decided(prop, simple)
+            return found if isinstance(found, Finding) else self._violated(prop, found)
         except TimeUp:
             return undecided(prop, ended(Stop.TIME))
         except TooLarge as limit:
@@ -451,14 +371,15 @@ class Temporal:
         finally:
             self.seconds += time.perf_counter() - begun
 
-    def _decided(self, prop: Property, simple: Property) -> Finding:
+    def _decided(self, prop: Property, simple: Property) -> Finding | _Violation:
         assert simple.formula is not None, "a temporal property has a formula"
         if any(recurring(simple.formula)):
             return self._monitored(prop, simple.formula)
-        answer = self._checker.decide(simple.formula)
+        checker = self._checker
+        answer = checker.decide(simple.formula)
         if answer.lasso is not None:
-            return self._violated(prop, answer.lasso)
-        graph = self._checker.graph
+            return _Violation(checker, simple.formula, answer.lasso)
+        graph = checker.graph
         because = (
             f"true of every fair behaviour of {number_of(graph.states, 'state')} and {number_of(graph.steps, 'step')}"
         )
@@ -494,7 +415,7 @@ class Temporal:
         limit = self._search.scalarised.original.constraint
         return None if limit is None else b.not_(b.and_(Rewriter().scalar(c.expr) for c in limit.conjuncts))
 
-    def _monitored(self, prop: Property, formula: Formula) -> Finding:
+    def _monitored(self, prop: Property, formula: Formula) -> Finding | _Violation:
         """The finding for a formula with conditions on steps: its conjuncts one by one, usually with one monitor bit each."""
         search = self._search
         if not isinstance(self._checker, TemporalChecker):
@@ -503,25 +424,45 @@ class Temporal:
         states = 0
         for claim in claims(formula):
             graph, over_states, original = monitors.monitored(claim, search.budget)
-            answer = TemporalChecker(search.system, graph).decide(over_states)
+            checker = TemporalChecker(search.system, graph)
+            answer = checker.decide(over_states)
             if answer.lasso is not None:
-                return self._violated(prop, answer.lasso.renumbered(original))
+                return _Violation(checker, over_states, answer.lasso, original)
             states = max(states, graph.states)
         because = f"true of every fair behaviour of {states:,} states, monitor bits included"
         return self._holds(prop, because, vacuous=self._checker.vacuous(formula))
 
-    def _monitored_on_disk(self, checker: StoredChecker, prop: Property, formula: Formula) -> Finding:
+    def _monitored_on_disk(self, checker: StoredChecker, prop: Property, formula: Formula) -> Finding | _Violation:
         search, most = self._search, 0
         for claim in claims(formula):
             names = bits(search.system, list(dict.fromkeys(recurring(claim))))
             lasso = checker.monitored(claim, names, search.budget.max_states)
             if lasso is not None:
-                return self._violated(prop, lasso)
+                return _Violation(checker, formula, lasso)
             most = max(most, len(names))
         states, monitors = number_of(checker.graph.states, "state"), number_of(most, "monitor bit")
         because = f"true of every fair behaviour of {states}, with {monitors}"
         return self._holds(prop, because, vacuous=checker.vacuous(formula))
 
-    def _violated(self, prop: Property, lasso: Lasso) -> Finding:
+    def _violated(self, prop: Property, found: _Violation) -> Finding:
+        lasso, proved = found.lasso, False
+        if isinstance(found.checker, TemporalChecker):
+            shortest = found.checker.shortened(found.formula, lasso, lambda: self._search.budget.spent() is not None)
+            lasso, proved = shortest.best, shortest.proved
+        if found.original is not None:  # its states have the bits of a monitor, which may differ after each round
+            both = (normal(one.renumbered(found.original)) for one in (lasso, found.lasso))
+            lasso, proved = min(both, key=lambda one: one.steps), False
         witnesses = self._witnesses()
-        return witnesses.violation(prop, witnesses.lasso(lasso.stem, lasso.cycle))
+        violation = witnesses.violation(prop, witnesses.lasso(lasso.stem, lasso.cycle))
+        assert violation.trace is not None, "a violation has a trace"
+        return replace(violation, shortest=proved and violation.trace.loop is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Violation:
+    """A lasso on which a formula is false; with monitors, `original` has the state of the system of each state."""
+
+    checker: TemporalChecker | StoredChecker
+    formula: Formula
+    lasso: Lasso
+    original: Numbers | None = None

@@ -29,6 +29,11 @@ class Lasso:
     stem: tuple[int, ...]
     cycle: tuple[int, ...]
 
+    @property
+    def steps(self) -> int:
+        """The number of steps of stem and cycle."""
+        return len(self.stem) - 1 + (len(self.cycle) if len(self.cycle) > 1 else 0)
+
     def renumbered(self, numbers: Sequence[int] | npt.NDArray[np.int32]) -> Lasso:
         """The lasso with ``numbers[k]`` for each state `k`."""
         return Lasso(*(tuple(int(numbers[k]) for k in part) for part in (self.stem, self.cycle)))
