@@ -7,6 +7,7 @@ made it.
 from __future__ import annotations
 
 from collections import Counter
+from enum import IntEnum
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,7 @@ from streamproof import (
     WEAK,
     Array,
     Bool,
+    Case,
     Enum,
     Fairness,
     Model,
@@ -243,6 +245,135 @@ def test_a_property_of_a_part() -> None:
     assert found["other.blinks"] is Verdict.VIOLATED
 
 
+class Sent(Case):
+    """A message."""
+
+    to: int
+
+
+class Node(IntEnum):
+    """Names of numbers."""
+
+    A = 0
+    B = 1
+
+
+class Post(Model):
+    """Arguments that are cases, tuples and sets of members; instances that no state enables."""
+
+    check_deadlock = False
+    n: int = 2
+
+    def setup(self):
+        """The domains."""
+        self.messages = [Sent(to=0), Sent(to=1)]
+        self.edges = [(Node.A, Node.B), (Node.B, Node.A)]
+        self.groups = [frozenset({Node.A}), frozenset({Node.A, Node.B})]
+
+    def state(self):
+        """Where the last message went."""
+        return State(at=Range(0, 2))
+
+    @action(m="messages", fairness=WEAK)
+    def post(self, s, m):
+        """To a place."""
+        s.at = m.to
+
+    @action(e="edges")
+    def walk(self, s, e):
+        """Along an edge."""
+        s.at = e[0]
+
+    @action(g="groups")
+    def call(self, s, g):
+        """A group."""
+        require(len(g) == 2)
+        s.at = 2
+
+    @action(i=lambda m: range(m.n))
+    def go(self, s, i):
+        """To a number."""
+        s.at = i
+
+    @temporal
+    def posts(self, s):
+        """By its fairness."""
+        return all(always(eventually(happened(self.post, m))) for m in self.messages)
+
+    @temporal
+    def no_post(self, s):
+        """It cannot stop."""
+        return eventually(always(not happened(self.post, Sent(to=1))))
+
+    @temporal
+    def no_walk(self, s):
+        """It may go on for ever."""
+        return eventually(always(not happened(self.walk, (0, 1))))
+
+    @temporal
+    def no_call(self, s):
+        """It may go on for ever."""
+        return eventually(always(not happened(self.call, {0, 1})))
+
+    @temporal
+    def nobody_called(self, s):
+        """An instance that is never enabled."""
+        return eventually(always(not happened(self.call, frozenset({Node.A}))))
+
+    @temporal
+    def nested(self, s):
+        """Both forms within another operator: as without it."""
+        return eventually(always(eventually(happened(self.post)))) and always(
+            not eventually(always(not happened(self.post))) and eventually(always(eventually(happened(self.post))))
+        )
+
+    @temporal
+    def nowhere(self, s):
+        """Of a rule without instances, at n=0."""
+        return eventually(always(not happened(self.go, 0)))
+
+
+def test_arguments_are_compared_by_value() -> None:
+    """Every kind of argument names its instance."""
+    found = {f.property: f.verdict.value for f in explore(Post.system(n=0)).findings}
+    assert found == {
+        "posts": "holds",
+        "no_post": "violated",
+        "no_walk": "violated",
+        "no_call": "violated",
+        "nobody_called": "holds",
+        "nested": "holds",
+        "nowhere": "holds",
+    }
+
+
+class Outside(Post):
+    """No instance has the argument."""
+
+    @temporal
+    def nowhere(self, s):
+        """It would hold of nothing."""
+        return eventually(always(not happened(self.go, 2)))
+
+
+class TruthValue(Post):
+    """A truth value is no number."""
+
+    @temporal
+    def nowhere(self, s):
+        """It would hold of nothing."""
+        return eventually(always(not happened(self.go, True)))
+
+
+class ByKeyword(Post):
+    """Arguments are given in order."""
+
+    @temporal
+    def nowhere(self, s):
+        """With its name."""
+        return eventually(always(not happened(self.go, i=1)))
+
+
 class Misplaced(Blinker):
     """In a place for a condition on states."""
 
@@ -315,6 +446,12 @@ class OfStates(Blinker):
         (Known, r"darken is no rule of Known\n  name one with @action: happened\(self.send\)"),
         (Counted, r"blink takes 0 arguments behind the state, got 1\n  give each of them, in order, or none"),
         (Unknown, r"an argument of happened\(blink, ...\) depends on the state or on a free parameter\n  name each"),
+        (
+            Outside,
+            r"go\(2\) is no instance of the rule, so that no step is one of it\n  the instances are go\(0\), go\(1\)",
+        ),
+        (TruthValue, r"go\(True\) is no instance of the rule"),
+        (ByKeyword, r"happened\(...\) takes a rule of the model and, if some steps are meant, the rule's arguments"),
         (OfStates, r"happened\(...\) outside a temporal property\n  use it in a @temporal method"),
     ],
 )

@@ -291,6 +291,23 @@ class Quoted(Counting):
     progress = "weak"  # type: ignore[assignment]
 
 
+class Assigned(Counting):
+    """Assigned where parameters are known, after the class was read."""
+
+    def setup(self):
+        """Too late."""
+        self.progress = Fairness.NONE
+
+
+class Computed(Counting):
+    """A value that the class does not have."""
+
+    @property
+    def progress(self):  # type: ignore[override]
+        """Of an instance."""
+        return WEAK
+
+
 class Whole(Model):
     """A composition with a part that has progress."""
 
@@ -326,6 +343,14 @@ class Joined(Model):
         (
             Quoted,
             "progress = 'weak' is not a fairness constraint of the whole next-state relation\n  it is WEAK or STRONG",
+        ),
+        (
+            Assigned,
+            "progress is a fairness constraint that is not stated in the class\n  write progress = WEAK in the class",
+        ),
+        (
+            Computed,
+            "progress is a fairness constraint that is not stated in the class\n  write progress = WEAK in the class",
         ),
         (Whole, "inner is a part of a composition, and has progress = WEAK\n  state it in the outermost model"),
         (Joined, "dial.turn has several fairness constraints, and takes part in the joint action go\n  give the joint"),

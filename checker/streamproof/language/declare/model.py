@@ -304,6 +304,21 @@ def progress_of(cls: type[Model]) -> Fairness:
     )
 
 
+def check_progress(model: Model) -> None:
+    """Raises `ModelError` if `progress` is a fairness constraint of the instance alone, from ``setup()`` or computed."""
+    cls, given = type(model), getattr(model, "progress", None)
+    parts = given if isinstance(given, tuple | list | set | frozenset) else (given,)
+    stated = given is getattr(cls, "progress", None)
+    if stated or not any(isinstance(part, Fairness | PartialFairness) for part in parts):
+        return
+    computed = next((c for c in cls.__mro__ if "progress" in vars(c) and "progress" not in vars(model)), None)
+    raise ModelError(
+        "progress is a fairness constraint that is not stated in the class",
+        loc=place(cls.setup) if computed is None else attribute_place(computed, "progress"),
+        remedy="write progress = WEAK in the class, and in a variant that has another one",
+    )
+
+
 def _remove(cls: type[Model], name: Any) -> None:
     """Removes an inherited rule or property. Raises `ModelError` if there is none of this name."""
     inherited = {n for c in cls.__mro__[1:] for n, member in vars(c).items() if hasattr(member, MARK)}
@@ -334,4 +349,4 @@ def _replaced(cls: type, name: str, mark: Any, function: Callable[..., Any], by:
     )
 
 
-__all__ = ["RESERVED", "Model", "class_place", "marked", "progress_of"]
+__all__ = ["RESERVED", "Model", "check_progress", "class_place", "marked", "progress_of"]

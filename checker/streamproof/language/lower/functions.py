@@ -179,7 +179,7 @@ def _enabled(ev: Evaluator, node: ast.Call, frame: Frame) -> Term:
     if ev.context.rules is None:
         raise ModelError("enabled(...) in an action", loc=loc, remedy="use it in a property, or repeat the condition")
     found = []
-    for instance in ev.context.rules(rule, state, loc):
+    for instance in ev.context.rules(rule, state, loc).instances:
         if len(instance.args) != len(args) - 2:
             raise ModelError(
                 f"{rule.__name__} takes {len(instance.args)} arguments behind the state, got {len(args) - 2}",

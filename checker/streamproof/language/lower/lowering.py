@@ -22,7 +22,16 @@ from streamproof.language.lower.access import is_plain_value
 from streamproof.language.lower.calls import formula
 from streamproof.language.lower.inlining import closure, enter, returns_always
 from streamproof.language.lower.lift import as_any_term
-from streamproof.language.lower.lowering_context import Context, Evaluator, Frame, Halt, OutsideCalls, boolean, where
+from streamproof.language.lower.lowering_context import (
+    Context,
+    Evaluator,
+    Frame,
+    Halt,
+    OutsideCalls,
+    RuleInstances,
+    boolean,
+    where,
+)
 from streamproof.language.lower.mutation_guard import MutationGuard
 from streamproof.language.lower.sources import definition, parameters, place, underlying
 from streamproof.language.lower.statements import conjuncts
@@ -43,7 +52,7 @@ from streamproof.language.lower.terms import (
 from streamproof.system import build as b
 from streamproof.system.expr import Const, Expr
 from streamproof.system.formula import Formula
-from streamproof.system.model import Check, Conjunct, Derived, Instance, Kind, Property
+from streamproof.system.model import Check, Conjunct, Derived, Kind, Property
 from streamproof.system.sorts import RangeSort, Sort
 from streamproof.system.verdict import Measure
 
@@ -236,7 +245,7 @@ class PropertyReader:
     names: ScopeNames | None
     free: frozenset[str]
     outside: OutsideCalls
-    rules: Callable[[types.MethodType, StateRef | None, Loc], Sequence[Instance]]
+    rules: Callable[[types.MethodType, StateRef | None, Loc], RuleInstances]
     """Gives the instances of a rule, for `enabled` and `happened`."""
 
     def _context(self, name: str, **more: Any) -> Context:

@@ -141,6 +141,14 @@ class Pick:
         return None if self.target is None else self.target.id
 
 
+@dataclass(frozen=True, slots=True)
+class RuleInstances:
+    """The instances of a rule, and all arguments in its domains: some have no instance, because no state enables it."""
+
+    instances: Sequence[Instance]
+    arguments: Sequence[tuple[Any, ...]]
+
+
 @dataclass(slots=True)
 class OutsideCalls:
     """Calls into ordinary Python during the lowering of a rule."""
@@ -177,7 +185,7 @@ class Context:
     """The replaced containers of the state on all paths so far, in ascending order of generation."""
     stepwise: bool = False
     """Whether the formula that is read has conditions on steps."""
-    rules: Callable[[MethodType, StateRef | None, Loc], Sequence[Instance]] | None = None
+    rules: Callable[[MethodType, StateRef | None, Loc], RuleInstances] | None = None
     """The instances of a rule of the machine in its own state, for `enabled`; None: `enabled` is not allowed."""
     assigning: int | None = None
     """The generation before the assignment in progress, whose right-hand side refers to the containers of that generation."""

@@ -13,7 +13,7 @@ from streamproof.base.errors import Loc, ModelError
 from streamproof.base.options import deep_stack
 from streamproof.base.records import dataclass, replace
 from streamproof.language.declare.declarations import check_module
-from streamproof.language.declare.model import RESERVED, Model, class_place, marked, progress_of
+from streamproof.language.declare.model import RESERVED, Model, check_progress, class_place, marked, progress_of
 from streamproof.language.declare.primitives import (
     MARK,
     ActionMark,
@@ -28,7 +28,7 @@ from streamproof.language.lower.conversion import plain_inside
 from streamproof.language.lower.domains import INSTANCE_LIMIT, Domains, as_member, members, too_many
 from streamproof.language.lower.equal_calls import EqualCalls
 from streamproof.language.lower.lowering import Lowering, PropertyReader
-from streamproof.language.lower.lowering_context import Context, OutsideCalls, Pick
+from streamproof.language.lower.lowering_context import Context, OutsideCalls, Pick, RuleInstances
 from streamproof.language.lower.mutation_guard import MutationGuard
 from streamproof.language.lower.partial_fairness import FairSteps, inherited_rules, labels
 from streamproof.language.lower.sources import ordinary, parameters, place
@@ -165,7 +165,7 @@ class Reader:
         self.end_checks: list[Check] = []
         self.constraints: list[Conjunct] = []
         self.step_constraints: list[Conjunct] = []
-        self._instances: dict[str, list[Instance]] = {}
+        self._instances: dict[str, RuleInstances] = {}
         self._labels: dict[str, dict[str, None]] = {}
         """The labels of the branches of each rule that was read."""
         self._fair: dict[str, FairSteps] = {}
@@ -247,6 +247,7 @@ class Reader:
                 self.abstract, self.model, self.sorts, self._variables(), initially, name, mark, function, self.names
             )
             unchanged.check(function)
+        check_progress(self.model)
         props += built_in(self.model.check_deadlock and not self.without_properties, self.end_checks, termination)
         return System(
             name=type(self.model).title(),
@@ -382,7 +383,7 @@ class Reader:
             self._fair[name] = FairSteps(self.properties, name, mark, function, self.outside)
         return self._fair[name]
 
-    def _of_rule(self, rule: types.MethodType, state: StateRef | None, loc: Loc) -> Sequence[Instance]:
+    def _of_rule(self, rule: types.MethodType, state: StateRef | None, loc: Loc) -> RuleInstances:
         """The instances of a rule, for `enabled` and, without a state, `happened`. Raises `ModelError` unless it is a rule of
         this machine, in its state."""
         known = marked(type(self.model)).items() if rule.__self__ is self.model else ()
@@ -403,8 +404,9 @@ class Reader:
             )
         if name not in self._instances:
             domains = Domains(self.model, name, mark, function, self.free, self.called(name))
-            found = (self.instances(name, function, args) for args in domains.combinations())
-            self._instances[name] = [instance for made in found for instance, _ in made]
+            combinations = [*domains.combinations()]
+            found = [i for args in combinations for i, _ in self.instances(name, function, args)]
+            self._instances[name] = RuleInstances(found, [tuple(v for _, v in args) for args in combinations])
         return self._instances[name]
 
     def _instance(self, name: str, args: tuple[tuple[str, Any], ...], context: Context) -> Instance | None:

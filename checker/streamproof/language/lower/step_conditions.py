@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from streamproof.base.errors import Loc, ModelError
 from streamproof.base.records import dataclass
-from streamproof.language.lower.conversion import plain
+from streamproof.language.lower.conversion import plain_inside
 from streamproof.language.lower.expressions import spread
 from streamproof.language.lower.lowering_context import Evaluator, Frame, where
 from streamproof.language.lower.sources import text
@@ -50,7 +51,7 @@ def happened(ev: Evaluator, node: ast.Call, frame: Frame) -> Formula:
             loc=loc,
             remedy="use it in a @temporal method: always(eventually(happened(self.send)))",
         )
-    rule, *given = [] if node.keywords else [*spread(ev, node.args, frame)] or [None]
+    rule, *given = ([] if node.keywords else [*spread(ev, node.args, frame)]) or [None]
     if not isinstance(rule, types.MethodType):
         raise ModelError(
             "happened(...) takes a rule of the model and, if some steps are meant, the rule's arguments",
@@ -63,25 +64,45 @@ def happened(ev: Evaluator, node: ast.Call, frame: Frame) -> Formula:
             loc=loc,
             remedy="name each: any(happened(self.send, c) for c in range(3)), or leave the arguments out",
         )
-    wanted, context.stepwise = [*map(plain, given)], True
-    steps = []
-    for instance in context.rules(rule, None, loc):
-        if given and len(instance.args) != len(given):
-            raise ModelError(
-                f"{rule.__name__} takes {len(instance.args)} arguments behind the state, got {len(given)}",
-                loc=loc,
-                remedy="give each of them, in order, or none",
-            )
-        own = [plain(value) for _, value in instance.args]
-        if any(map(is_expr, own)):
-            raise ModelError(
-                "happened(...) in a proof for every size",
-                loc=loc,
-                remedy="choose sizes, and search them: streamproof check",
-            )
-        if not given or [(type(v), v) for v in own] == [(type(v), v) for v in wanted]:
-            steps.append(_step(ev, instance))
-    return StepCondition(b.or_(steps, loc), text(node), loc)
+    rules, context.stepwise = context.rules(rule, None, loc), True
+    if any(is_expr(value) for args in rules.arguments for value in args):
+        raise ModelError(
+            "happened(...) in a proof for every size",
+            loc=loc,
+            remedy="choose sizes, and search them: streamproof check",
+        )
+    wanted = [*map(_compared, given)]
+    if given and rules.arguments and not any([*map(_compared, args)] == wanted for args in rules.arguments):
+        raise _no_instance(rule.__name__, given, rules.arguments, loc)
+    steps = [i for i in rules.instances if not given or [_compared(value) for _, value in i.args] == wanted]
+    return StepCondition(b.or_((_step(ev, i) for i in steps), loc), text(node), loc)
+
+
+def _compared(value: Any) -> Any:
+    """An argument for comparisons, equal to that of an instance if it is the same value: 1 and True differ."""
+    value = plain_inside(frozenset(value) if isinstance(value, set) else value)
+    if isinstance(value, tuple):
+        return (tuple, [*map(_compared, value)])
+    return (type(value), value)
+
+
+def _no_instance(name: str, given: Sequence[Any], known: Sequence[Sequence[Any]], loc: Loc) -> ModelError:
+    if len(known[0]) != len(given):
+        return ModelError(
+            f"{name} takes {len(known[0])} arguments behind the state, got {len(given)}",
+            loc=loc,
+            remedy="give each of them, in order, or none",
+        )
+    first = ", ".join(f"{name}({_shown(args)})" for args in known[:3])
+    return ModelError(
+        f"{name}({_shown(given)}) is no instance of the rule, so that no step is one of it",
+        loc=loc,
+        remedy=f"the instances are {first}{', ...' if len(known) > 3 else ''}",
+    )
+
+
+def _shown(args: Sequence[Any]) -> str:
+    return ", ".join(map(repr, args))
 
 
 def _step(ev: Evaluator, instance: Instance) -> Expr:
@@ -103,9 +124,9 @@ def without_step_conditions(formula: Formula) -> Formula:
             return AndF(tuple(without_step_conditions(Always(arg)) for arg in args))
         case Eventually(OrF(args)) if not _is_condition(formula.arg):
             return OrF(tuple(without_step_conditions(Eventually(arg)) for arg in args))
-        case Always(Eventually(arg)):
+        case Always(Eventually(arg)) if _is_condition(arg):
             return _recurs([*_some(arg)])
-        case Eventually(Always(arg)):
+        case Eventually(Always(arg)) if _is_condition(arg):
             return NotF(_recurs([*_none(arg)]))
         case _:
             return mapped(formula, without_step_conditions)
