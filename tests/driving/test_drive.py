@@ -20,7 +20,7 @@ from streamproof.driving.drive import Drive, DriveOptions, drive
 from streamproof.driving.driver import Driver
 from streamproof.driving.messages import AdapterFailure
 from streamproof.driving.script import Asked, CallScript
-from streamproof.driving.suite import MOST_STATES, occurring, suite_or_none
+from streamproof.driving.suite import MOST_STATES, make_suite, occurring, suite_or_none
 from streamproof.driving.testing import subject_of
 from streamproof.selection import selected
 from streamproof.user_code import import_file
@@ -325,6 +325,14 @@ def test_the_command_line_as_a_user_meets_it(tmp_path: Path) -> None:
     test = load((tmp_path / "test_d.py").read_text(), tmp_path)
     with pytest.raises(AssertionError, match="is not possible in the model"):
         test.test_the_script_has_no_difference()
+    before = {name: (tmp_path / name).read_text() for name in ("d.itf.json", "test_d.py")}
+    done = command(tmp_path, MODEL, "--adapter", adapter.replace("Unfenced", "LeaseAdapter"), "--seed", "1", *files)
+    assert done.returncode == 0, done.stderr
+    assert [f"{name} is of an earlier difference" in done.stdout for name in (*before, "d.xml")] == [True, True, False]
+    assert {name: (tmp_path / name).read_text() for name in before} == before
+    document = json.loads((tmp_path / "d.json").read_text())
+    assert f"{document['states']} of 81 states" in done.stdout
+    assert document["reachable"] == 81 == make_suite(subject_of(selected(MODEL)), MOST_STATES).states
 
 
 @pytest.mark.long

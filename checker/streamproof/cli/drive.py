@@ -16,7 +16,7 @@ from streamproof.driving.connection import adapter_source
 from streamproof.driving.drive import USUAL, DriveOptions, drive, record
 from streamproof.driving.lines import drive_lines
 from streamproof.driving.outputs import DriveFiles
-from streamproof.driving.suite import MOST_STATES, occurring, suite_or_none
+from streamproof.driving.suite import MOST_STATES, drive_suite, occurring, reachable, scripts_of_suite
 from streamproof.driving.testing import scripts_of, subject_of
 from streamproof.report.console import print_lines
 from streamproof.system.model import parameter_json
@@ -68,7 +68,7 @@ def command(given: DriveArguments) -> int:
     subject = subject_of(selection)
     system = subject.system
     source = adapter_source(given.adapter, given.options.answer_seconds)
-    possible = None
+    possible, states = None, None
     with Status() as status:
         if given.scripts is not None:
             scripts = scripts_of(given.scripts, subject)
@@ -76,11 +76,12 @@ def command(given: DriveArguments) -> int:
             scripts = []
         else:
             status("making a suite")
-            scripts = suite_or_none(subject, MOST_STATES)
-            possible = occurring(subject, scripts)
-        found = drive(subject, source, scripts, given.options, possible, status)
+            suite = drive_suite(subject, MOST_STATES)
+            scripts = scripts_of_suite(suite)
+            possible, states = occurring(subject, scripts), reachable(subject, suite)
+        found = drive(subject, source, scripts, given.options, possible, states, status)
     files = DriveFiles(given.itf, given.log, given.pytest, given.junit)
-    files.write(found, given.chosen.model, selection)
+    earlier = files.write(found, given.chosen.model, selection)
     chosen = {
         "model": system.name,
         "variant": system.variant,
@@ -92,6 +93,8 @@ def command(given: DriveArguments) -> int:
     )
     out = people(given.json_to)
     print_lines(drive_lines(found), out)
+    for path in earlier:
+        print(f"{path} is of an earlier difference, and was left as it is", file=out)
     print(f"{found.answer} (exit code {int(code)})", file=out)
     if found.difference is not None or found.answer == "inconclusive":
         print("reproduce: " + selection.command("drive", *_words(given, found.seed)), file=out)

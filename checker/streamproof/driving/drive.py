@@ -78,6 +78,8 @@ class Drive:
     calls: int = 0
     states: int = 0
     """Number of states of the model that the implementation was led through."""
+    reachable: int | None = None
+    """Number of reachable states of the model, if it is known."""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -121,11 +123,13 @@ def drive(
     scripts: Iterable[CallScript] = (),
     options: DriveOptions = USUAL,
     occurring: Collection[str] | None = None,
+    reachable: int | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Drive:
     """Runs the scripts, then the walks, until a difference, which is shortened, or a limit.
 
-    `occurring` are the actions that occur in the model at all, if known: others need not happen. Raises `AdapterFailure` for
+    `occurring` are the actions that occur in the model at all, if known: others need not happen. `reachable` is the number of
+    its states, if known. Raises `AdapterFailure` for
     an adapter that cannot be started or does not write messages, and `UsageError` for an unknown action in `without`.
     """
     begun = time.monotonic()
@@ -170,7 +174,7 @@ def drive(
     seconds = time.monotonic() - begun
     return Drive(
         subject, source.text, seed, coverage, ends, difference, shortest, again, shrinking, undecided, last, tuple(never),
-        stopped, seconds, coverage.calls, len(coverage.states),
+        stopped, seconds, coverage.calls, len(coverage.states), reachable,
     )  # fmt: skip
 
 
@@ -203,6 +207,7 @@ def record(found: Drive) -> dict[str, Any]:
         "scripts": coverage.scripts,
         "calls": coverage.calls,
         "states": found.states,
+        "reachable": found.reachable,
         "values": coverage.values,
         "refusals": coverage.refusals,
         "ends": dict(found.ends),

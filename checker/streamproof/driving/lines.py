@@ -56,8 +56,11 @@ def coverage_lines(found: Drive) -> Iterator[Line]:
         yield line("  ".join(cells), indent=2)
     yield BLANK
     pairs = number_of(len(coverage.pairs), "pair")
-    extent = ((coverage.scripts, "script"), (coverage.calls, "call"), (found.states, "state"))
-    yield line(f"seed {found.seed}: {', '.join(number_of(*count) for count in extent)}, {pairs} of actions")
+    extent = number_of(coverage.scripts, "script"), number_of(coverage.calls, "call")
+    states = number_of(found.states, "state")
+    if found.reachable is not None:
+        states = f"{found.states:,} of {number_of(found.reachable, 'state')}"
+    yield line(f"seed {found.seed}: {', '.join(extent)}, {states}, {pairs} of actions")
     yield line(f"{number_of(coverage.values, 'value')} and {number_of(coverage.refusals, 'refusal')} compared")
     unseen = [v.name for v in system.variables if v.name not in coverage.observed]
     if unseen:

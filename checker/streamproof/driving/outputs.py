@@ -39,20 +39,23 @@ class DriveFiles:
     pytest: Path | None = None
     junit: Path | None = None
 
-    def write(self, found: Drive, model: str, selection: Selection) -> None:
-        """Writes the files; those about a difference only if there is one."""
-        ran = found.shortest
+    def write(self, found: Drive, model: str, selection: Selection) -> list[Path]:
+        """Writes the files; those about a difference only if there is one. Returns those that exist of an earlier one."""
+        ran, earlier = found.shortest, [path for path in (self.itf, self.pytest) if path is not None and path.exists()]
         if ran is not None:
             trace = model_side(found, ran)
             if self.itf is not None and trace is not None:
                 write_itf(self.itf, found.subject.system, trace)
+                earlier = [path for path in earlier if path != self.itf]
             if self.pytest is not None:
                 write(self.pytest, pytest_text(found, ran, model, selection), PYTEST)
+                earlier = [path for path in earlier if path != self.pytest]
         last = ran or found.last
         if self.log is not None and last is not None and last.events:
             write_ndjson(_stating(found, last), self.log, DRIVE_LOG)
         if self.junit is not None:
             write(self.junit, junit("streamproof drive", [*_cases(found, selection.name)]), JUNIT)
+        return earlier
 
 
 def _stating(found: Drive, ran: Ran) -> Iterator[Event]:

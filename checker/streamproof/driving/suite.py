@@ -118,18 +118,37 @@ class Suite:
 def occurring(subject: Subject, scripts: Sequence[CallScript]) -> frozenset[str] | None:
     """The actions that occur in some reachable state, from the scripts of a suite; None if they are not known: of a model
     that was not searched, or within a constraint only."""
-    limited = subject.searched is not None and subject.searched.constraint is not None
-    if not scripts or limited:
+    if not scripts or _is_limited(subject):
         return None
     return frozenset(call.action for script in scripts for call in script.calls if not call.refused)
 
 
+def reachable(subject: Subject, suite: Suite | None) -> int | None:
+    """The number of reachable states, from a suite; None if it is not known: of a model that was not searched, or within a
+    constraint only."""
+    return None if suite is None or not suite.complete or _is_limited(subject) else suite.states
+
+
+def _is_limited(subject: Subject) -> bool:
+    return subject.searched is not None and subject.searched.constraint is not None
+
+
+def drive_suite(subject: Subject, most: int) -> Suite | None:
+    """A suite without wrong logs of variants; None for a model with more states."""
+    try:
+        return make_suite(subject, most, variants=False)
+    except TooLarge:
+        return None
+
+
 def suite_or_none(subject: Subject, most: int) -> list[CallScript]:
     """The scripts of a suite; none for a model with more states."""
-    try:
-        return [s.script() for s in make_suite(subject, most, variants=False).scripts]
-    except TooLarge:
-        return []
+    return scripts_of_suite(drive_suite(subject, most))
+
+
+def scripts_of_suite(suite: Suite | None) -> list[CallScript]:
+    """The scripts of a suite, if there is one."""
+    return [script.script() for script in suite.scripts] if suite is not None else []
 
 
 def make_suite(subject: Subject, most: int, *, variants: bool = True) -> Suite:
