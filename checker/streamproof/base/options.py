@@ -127,7 +127,7 @@ class Tuning:
     """Largest number of successors of one batch of compiled code."""
     box_bytes: int = 1 << 24
     """Capacity of a box between two workers, in bytes of states."""
-    together: int = 1 << 21
+    together: int = 1 << 18
     """Number of known states from which several workers are faster than one, for states of one word."""
     wide_together: int = 1 << 24
     """The same for wider states."""
@@ -147,12 +147,12 @@ class Tuning:
     """Number of states on disk that are entered into a table at a time, for the state graph; 0: as many as fit."""
     rival_turn: int = 500_000
     """Work of a reduction, in evaluated terms, before the first turn of the full search: about 0.03 s."""
-    rival_share: int = 15
-    """Work that the full search gets for each unit of work of the reduction: it is counted at up to three times its time."""
+    rival_share: int = 40
+    """Work that the full search gets for each unit of work of generated Python, to have at least five times its time."""
     rival_successor: int = 1
     """Terms of generated Python that cost as much as a successor of compiled code."""
-    rival_states: int = 1 << 23
-    """Number of states after which the full search is given up: a reduction may be needed because memory is small."""
+    rival_states: int = 1 << 32
+    """Number of states after which the full search is given up; it is given up at half of the memory limit, too."""
     symmetry_effort: int = 20_000_000
     """Number of terms that are compared to verify a symmetry, in one or two minutes; beyond, it counts as not verified."""
     examined_states: tuple[int, ...] = (2_000, 20_000)

@@ -76,6 +76,8 @@ COMPILING = "compiling the search"
 """The stage in which the code of a system is compiled."""
 PREPARING = "preparing the search"
 """The stage in which the reductions are prepared."""
+ALIKE = 8
+"""Divisor of the work of compiled code that competes with compiled code: both are counted alike."""
 COMPARED = 75
 """Evaluated terms that cost as much as a term that is compared to prepare a reduction."""
 SMALL_WORK, GROWING = 3_000_000, 500
@@ -239,7 +241,7 @@ class Turns:
             work = self.spent + self.rival.work(search)
             if work >= turn:
                 turn = 2 * work
-                beaten = self.rival.wins(turn)
+                beaten = self.rival.wins(turn // ALIKE)
             return Stop.HANDOVER if beaten else self.early.after_level(search, plan)
 
         search = _compiled(replace(self.task, symmetry=plan.symmetry, after_level=after_level))
