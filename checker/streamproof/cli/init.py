@@ -137,6 +137,7 @@ jobs:
       - run: pip install pytest "${STREAMPROOF:?is empty, write into this file what pip installs}"
       - run: streamproof check NAME.py -q --timeout 600 --annotations --sarif results.sarif
       - run: python -m pytest test_NAME.py
+      - run: streamproof mutate NAME.py -q --properties --least 95 --json mutate.json
       - if: github.event_name == 'pull_request'
         run: |
           streamproof diff NAME.py --base "origin/$GITHUB_BASE_REF" --format markdown >> "$GITHUB_STEP_SUMMARY" ||

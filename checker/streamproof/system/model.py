@@ -333,7 +333,12 @@ class System:
         """Variables, actions and properties, for a notebook."""
         rows: list[tuple[str, str, object]] = [("variable", v.name, v.sort) for v in self.variables]
         rows += [
-            ("action", a.name, f"{len(a.instances):,} instances, fairness {a.fairness_text}") for a in self.actions
+            (
+                "action",
+                a.name,
+                f"{len(a.instances):,} instance{'' if len(a.instances) == 1 else 's'}, fairness {a.fairness_text}",
+            )
+            for a in self.actions
         ]
         rows += [("property", p.name, p.kind.value) for p in self.properties]
         return html_table((self.heading, "", ""), rows)

@@ -223,6 +223,10 @@ class Model:
         """The parameters of this instance and their values."""
         return {name: plain(getattr(self, name)) for name in type(self).parameters()}
 
+    def _repr_html_(self) -> str:
+        """The variables, actions and properties of this instance, for a notebook."""
+        return type(self).system(**self.settings())._repr_html_()
+
     @classmethod
     def build(cls, variant: str | None = None, **parameters: Any) -> Self:
         """An instance of the model or one of its variants. Raises `ModelError` if setup() uses random numbers or a clock,
