@@ -20,8 +20,10 @@ HERE = Path(__file__).parent
 LIMIT = 180
 """Seconds of processor time for a case."""
 CHILD = """
-import json, resource, sys
+import gc, json, resource, sys
 from pathlib import Path
+from streamproof.__main__ import GARBAGE
+gc.set_threshold(GARBAGE)
 resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), int(sys.argv[2]) + 5))
 from streamproof.conformance import validate_paths
 found, = validate_paths([Path(sys.argv[1])])

@@ -79,13 +79,6 @@ class Belief:
         self.groups: dict[State, tuple[HiddenGroup, ...]] = {}
         """By followed state: the groups of hidden actions that are taken late."""
 
-    def entered(self) -> Belief:
-        """The belief, for one more log; hidden actions that are taken late are looked for anew, because the order of states
-        depends on what was tried before."""
-        if self.groups:
-            self.closed, self.groups = None, {}
-        return self
-
 
 @dataclass(frozen=True, slots=True)
 class BeliefStep:

@@ -36,7 +36,7 @@ class SystemMoves:
         self.system = system
         self.interpreter = Interpreter(system)
         self.footprints = Footprints(system)
-        """Those of hidden actions that are taken late; which one of a step is found may depend on earlier steps."""
+        """Those of hidden actions that are taken late."""
         self._effects = Footprints(system)
         self.beliefs = Beliefs()
         self.beliefs.recurring = not PLAIN

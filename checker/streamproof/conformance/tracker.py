@@ -20,7 +20,7 @@ from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from streamproof.base.records import dataclass
-from streamproof.conformance.belief import START, AcceptedRun, Belief, BeliefStep, Link, Path, Taken
+from streamproof.conformance.belief import START, AcceptedRun, Belief, BeliefStep, HiddenGroup, Link, Path, Taken
 from streamproof.conformance.binding import BY_VALUE, Observation, StateReader, Stream, Task, meaning
 from streamproof.conformance.delaying import Delaying, TooMany
 from streamproof.conformance.event import Event
@@ -91,8 +91,6 @@ class Tracker:
     _kind: Hashable = field(init=False)
     """What a belief's steps depend on beside its states."""
     _readings: dict[int, tuple[Any, ...]] = field(init=False, default_factory=dict)
-    _late: bool = field(init=False, default=False)
-    """Whether hidden actions were taken late: their order then depends on what was followed before."""
 
     def __post_init__(self) -> None:
         self._steps = self.steps or SystemMoves(self.task.system)
@@ -109,7 +107,7 @@ class Tracker:
             return replace(known.outcome, events=tuple(streams[number][at].event for number, at in known.order))
         order: list[tuple[int, int]] = []
         outcome = self._followed(order)
-        if key is not None and outcome.accepted and not self._late:
+        if key is not None and outcome.accepted:
             beliefs.accept(key, AcceptedRun(replace(outcome, events=()), tuple(order)))
         return outcome
 
@@ -149,7 +147,7 @@ class Tracker:
                 return self._outcome(events, max(largest, len(reached)), reached, rejection)
             reader, at, observation, step = found
             largest = max(largest, step.size)
-            belief, paths = step.after.entered(), step.paths(paths)
+            belief, paths = step.after, step.paths(paths)
             order.append((reader.number, at))
             reader.take(at)
             if reader.first >= len(reader.observations):
@@ -212,7 +210,7 @@ class Tracker:
         self._kind = names, self.limit, self.eager
 
     def _kept(self, states: Iterable[State]) -> Belief:
-        return self._steps.beliefs.get(self._kind, states).entered()
+        return self._steps.beliefs.get(self._kind, states)
 
     def _open(self, belief: Belief, paths: list[Path]) -> tuple[Reached, int]:
         """The states before an observation that leads to too many, and the number of those that were followed."""
@@ -234,9 +232,8 @@ class Tracker:
             beliefs.count(False)
             return belief.steps[like]
         step = self._computed(belief, observation)
-        if not belief.groups:
-            beliefs.count(True)
-            belief.steps[like] = step
+        beliefs.count(True)
+        belief.steps[like] = step
         return step
 
     def _computed(self, belief: Belief, observation: Observation) -> BeliefStep | None:
@@ -264,15 +261,14 @@ class Tracker:
         links = _links(belief)
         closed = self._closure(links, eager)
         if len(closed) > eager:
-            self._late = True
-            closed = {}
+            closed, open_ = {}, dict[State, tuple[HiddenGroup, ...]]()
             for state, link in links.items():
-                if not any(self._delaying.reaches(one, groups, state) for one, groups in belief.groups.items()):
+                if not any(self._delaying.reaches(one, groups, state) for one, groups in open_.items()):
                     closed[state] = link
-                    belief.groups[state] = self._delaying.groups(self._hidden.instances, state)
+                    open_[state] = self._delaying.groups(self._hidden.instances, state)
                 if len(closed) > self.limit:
-                    belief.groups.clear()
                     raise TooMany
+            belief.groups = open_
         belief.closed = closed
         return closed
 

@@ -89,7 +89,7 @@ class Effect:
 
 
 class Footprints:
-    """Steps of one system with their footprints; those of each instance are kept by the values that they read."""
+    """Steps of one system with their footprints; those of each instance are kept by the values that they read, or replace."""
 
     KEPT = 16
     """Number of kept steps of an instance at which they are all forgotten."""
@@ -110,7 +110,8 @@ class Footprints:
         effect = self._taken(instance, state)
         if sum(map(len, known.values())) >= self.KEPT:
             known.clear()
-        places = tuple(self.layout.place[cell] for cell in effect.reads)
+        # The old values of written cells decide which of them change: with them, no step depends on what was taken before.
+        places = tuple(self.layout.place[cell] for cell in (*effect.reads, *(effect.writes or ())))
         known.setdefault(places, {})[_values(places, state)] = effect
         return effect
 

@@ -271,7 +271,7 @@ def _best(lines: Sequence[WrappedLine], folder: Path) -> LogLayout:
     for _ in range(_MOST_LAYERS):
         for more in candidates(inner):
             within = list(opened(more, inner))
-            found = _chosen(within, folder)
+            found = _chosen(within, folder, best.heads)
             known = isinstance(more[0], Prefix) and more[0].is_known and not best.is_better(found)
             if found.heads and (found.is_better(best) or known):
                 best, inner, layers = found, within, layers + more
@@ -292,14 +292,15 @@ def _best(lines: Sequence[WrappedLine], folder: Path) -> LogLayout:
 _MOST_LAYERS: Final = 4
 
 
-def _chosen(lines: Sequence[WrappedLine], folder: Path) -> LogLayout:
+def _chosen(lines: Sequence[WrappedLine], folder: Path, to_beat: int = 0) -> LogLayout:
+    """The best layout of some lines; if none has more than a part of `to_beat` heads, any that has so few."""
     stated = _stated.get()
     if stated is not None and (found := _scored(stated, lines)).heads:
         return found
-    best = _scored(None, lines)
+    best = _scored(None, lines, to_beat)
     readers: tuple[_Reader, ...] = (JsonReader(),) if any(starts_object(line.text or "") for line in lines) else ()
     for reader in (*readers, *_stated_in(folder)):
-        found = _scored(reader, lines)
+        found = _scored(reader, lines, max(best.heads, to_beat))
         best = found if found.is_better(best) else best
     return best
 
@@ -317,10 +318,14 @@ def _usual(lines: Sequence[WrappedLine], best: LogLayout) -> LogLayout:
 _MENTIONS: Final = re.compile(rf"\b(?:{'|'.join(sorted(FORMS))})\b")
 
 
-def _scored(reader: _Reader | None, lines: Sequence[WrappedLine]) -> LogLayout:
+def _scored(reader: _Reader | None, lines: Sequence[WrappedLine], to_beat: int = 0) -> LogLayout:
+    """A layout with what it reads; of one that has too few heads to be better than a layout with `to_beat`, and than one
+    that is as good as that, with what it reads of the first lines."""
     events = misses = heads = first = 0
     layout = LogLayout(reader)
     for number, line in enumerate(lines, 1):
+        if 100 * (heads + len(lines) + 1 - number) < 81 * to_beat:
+            break
         text = (line.text or "").partition("\n")[0]
         read = layout._read(line, text) if text else None
         head = None if read is None else read_head(read[:_LONGEST])
