@@ -76,8 +76,6 @@ COMPILING = "compiling the search"
 """The stage in which the code of a system is compiled."""
 PREPARING = "preparing the search"
 """The stage in which the reductions are prepared."""
-ALIKE = 8
-"""Divisor of the work of compiled code that competes with compiled code: both are counted alike."""
 COMPARED = 75
 """Evaluated terms that cost as much as a term that is compared to prepare a reduction."""
 SMALL_WORK, GROWING = 3_000_000, 500
@@ -233,6 +231,8 @@ class Turns:
 
     def _representatives(self, plan: ReductionPlan) -> Outcome:
         """The reduced search by compiled code."""
+        from streamproof.explicit.reductions.rival import SYMMETRIC
+
         turn = 2 * self.spent
         beaten = False
 
@@ -241,7 +241,7 @@ class Turns:
             work = self.spent + self.rival.work(search)
             if work >= turn:
                 turn = 2 * work
-                beaten = self.rival.wins(turn // ALIKE)
+                beaten = self.rival.wins(turn // SYMMETRIC)
             return Stop.HANDOVER if beaten else self.early.after_level(search, plan)
 
         search = _compiled(replace(self.task, symmetry=plan.symmetry, after_level=after_level))

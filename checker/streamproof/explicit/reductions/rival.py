@@ -17,6 +17,9 @@ from streamproof.explicit.level_search import LevelSearch, SearchTask, Stop
 
 PER_STATE = 40
 """Speed-up of compiled code over generated Python on terms."""
+SYMMETRIC = 8
+"""Divisor of the work of a search with representatives only, whose time is nearer to what is counted than that of stubborn
+sets."""
 MEMORY_SHARE = 2
 """Divisor of the memory limit: the full search is given up when the process uses that share."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from streamproof.explicit.level_search import ReductionPlan, SearchTask, Stop
 from streamproof.explicit.reductions.expand import reduced_expander
-from streamproof.explicit.reductions.rival import Rival
+from streamproof.explicit.reductions.rival import SYMMETRIC, Rival
 from streamproof.explicit.search import SUCCESSOR, Handover, Search
 from streamproof.explicit.successors import Batch, StepHit, expander
 from streamproof.explicit.writer import Hit
@@ -56,7 +56,7 @@ class ReducedSearch(Search):
         super()._stop(batch)
         if not self.stopped and self.rival is not None and self.work >= self._turn:
             self._turn = 2 * self.work
-            self.beaten = self.rival.wins(self._turn)
+            self.beaten = self.rival.wins(self._turn // (SYMMETRIC if self.plan.stubborn is None else 1))
             self.stopped = Stop.HANDOVER if self.beaten else None
 
     def _fresh(self, states: list[State]) -> list[State]:
