@@ -180,7 +180,9 @@ class Turns:
             return self._full(not_needed(names, 0))
         if plan.reduces:
             return self._reduced(plan)
-        search, tier = _full(self.task) if self.rival.search is None else (self.rival.finish(), self.rival.tier)
+        if self.rival.search is not None:
+            return self.rival.finish(), self.rival.tier, plan
+        search, tier = _full(_planned(self.task, self.early, plan))
         return search, tier, plan
 
     def _full(self, plan: ReductionPlan) -> Outcome:
