@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import runpy
 from collections.abc import Callable, Mapping, Sequence
+from math import floor, log10
 from pathlib import Path
 
 from loop_policies import middle
@@ -32,7 +33,7 @@ def chart(title: str, across: str, up: str, lines: Mapping[str, Line], *, names_
     """A chart of lines as SVG; both axes begin at 0. The names of the lines are on the right, or on the left below `up`."""
     width, height, left, top = 560, 300, 60, 40
     right = max(x for line in lines.values() for x, _ in line)
-    high = max(y for line in lines.values() for _, y in line) or 1
+    high = 4 * step_of(max(y for line in lines.values() for _, y in line) / 4)
 
     def place(x: float, y: float) -> str:
         return f"{left + x / right * (width - left - 20):.1f},{height - 45 - y / high * (height - 45 - top):.1f}"
@@ -46,7 +47,7 @@ def chart(title: str, across: str, up: str, lines: Mapping[str, Line], *, names_
     for at in range(5):
         x, y = place(right * at / 4, high * at / 4).split(",")
         parts.append(f'<text x="{x}" y="{height - 28}" text-anchor="middle">{right * at / 4:g}</text>')
-        parts.append(f'<text x="{left - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{high * at / 4:g}</text>')
+        parts.append(f'<text x="{left - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{high * at / 4:,.6g}</text>')
     parts.append(f'<text x="{(left + width) / 2:.0f}" y="{height - 8}" text-anchor="middle">{across}</text>')
     parts.append(f'<text x="{left}" y="34" fill="#555">{up}</text>')
     for at, (name, line) in enumerate(lines.items()):
@@ -56,6 +57,12 @@ def chart(title: str, across: str, up: str, lines: Mapping[str, Line], *, names_
         where = f'x="{left + 10}" y="{58 + 16 * at}"' if names_on_left else at_end
         parts.append(f'<text {where} fill="{COLOURS[at]}">{name}</text>')
     return "\n".join((*parts, "</svg>\n"))
+
+
+def step_of(least: float) -> float:
+    """The least round step that is not smaller."""
+    unit = 10 ** floor(log10(least)) if least > 0 else 1
+    return next(step * unit for step in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * unit >= least)
 
 
 def made(outcome_events: Sequence[str]) -> int:
