@@ -36,9 +36,9 @@ from streamproof import (
     explore,
     happened,
     invariant,
-    leads_to,
     require,
     temporal,
+    until,
 )
 from streamproof.exchange.promela import spin
 from streamproof.exchange.tla import tlc
@@ -379,8 +379,8 @@ class Misplaced(Blinker):
 
     @temporal
     def blinks(self, s):
-        """Not a recurrence."""
-        return leads_to(s.on, happened(self.blink))
+        """No single step is meant."""
+        return until(s.on, happened(self.blink))
 
 
 class Mixed(Blinker):

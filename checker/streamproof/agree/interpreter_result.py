@@ -13,7 +13,7 @@ from streamproof.agree.digest import digest
 from streamproof.agree.result import Answer, EngineResult, Expected
 from streamproof.base.errors import EvaluationError
 from streamproof.base.records import dataclass
-from streamproof.system.formula import recurring, untils
+from streamproof.system.formula import happenings, recurring, untils
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import Kind, Property, State, System
 from streamproof.system.reference import Reference, reference
@@ -86,7 +86,7 @@ def _too_many(prop: Property, states: int) -> str | None:
             if states <= MOST_CYCLE_STATES
             else f"the interpreter looks for cycles of up to {MOST_CYCLE_STATES} states"
         )
-    guesses = len(set(untils(plain(prop.formula)))) + len(set(recurring(prop.formula)))
+    guesses = len({*untils(plain(prop.formula)), *happenings(plain(prop.formula))}) + len({*recurring(prop.formula)})
     if states << guesses <= MOST_NODES:
         return None
     return f"{states} states with {1 << guesses} guesses each are more than the interpreter has time for"

@@ -410,7 +410,7 @@ def _still(formula: Formula, value: Callable[[Expr], bool]) -> bool:
             return _still(right, value)
         case f.LeadsTo(left, right):
             return not _still(left, value) or _still(right, value)
-        case f.Recurs():
+        case f.Recurs() | f.Happens():
             return False
         case _:
             assert_never(formula)

@@ -26,6 +26,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -98,7 +99,7 @@ def _source(whole: Expr | Formula, place: Place) -> str:
 
 
 def _loc(leaf: Expr | Formula) -> Loc | None:
-    return leaf.loc if isinstance(leaf, e.Node | Atom | Recurs) else None
+    return leaf.loc if isinstance(leaf, e.Node | Atom | Recurs | Happens) else None
 
 
 def _constant(leaf: Expr | Formula, value: bool) -> Expr | Formula:
@@ -135,7 +136,7 @@ def _leaves(whole: Expr | Formula, wanted: bool, place: Place) -> Iterator[tuple
             yield from _leaves(right, wanted, (*place, 1))
         case e.Const():
             return
-        case Recurs():
+        case Recurs() | Happens(arg=AndF(())):
             yield place, wanted, whole
         case _ if isinstance(whole, FORMULAS):
             for at, part in enumerate(parts(whole)):
@@ -149,7 +150,7 @@ def _operators(whole: Formula, wanted: bool, place: Place) -> Iterator[tuple[Pla
     match whole:
         case Eventually(arg) if wanted:
             yield place, whole, arg
-        case LeadsTo(left, right) if wanted:
+        case LeadsTo(left, right) if wanted and not isinstance(right, Happens):  # which is about later steps itself
             yield place, whole, Always(OrF((NotF(left), right)))
         case Until(_, right) if wanted:
             yield place, whole, right
@@ -191,6 +192,8 @@ def _shape(leaf: Any) -> Any:
             return (type(leaf).__name__, *(_shape(getattr(leaf, name)) for name in names))
         case Recurs(step):
             return ("recurs", _shape(step))
+        case Happens(step, arg):
+            return ("happens", _shape(step), _shape(arg))
         case _:
             return leaf
 

@@ -1,4 +1,4 @@
-"""Temporal formulas (LTL without next): a closed union over state conditions and one kind of step condition.
+"""Temporal formulas (LTL without next): a closed union over state conditions and two kinds of step conditions.
 
 A behaviour is an infinite sequence of states; a finite one stutters in its last state. Without a "next" operator,
 formulas are invariant under stuttering. The meaning is defined in `temporal`.
@@ -96,9 +96,22 @@ class Recurs:
     loc: Loc | None = field(default=None, compare=False)
 
 
-Formula: TypeAlias = Atom | NotF | AndF | OrF | Always | Eventually | Until | Release | LeadsTo | Recurs
+@dataclass(frozen=True, slots=True)
+class Happens:
+    """Now or later, a step changes the state and satisfies `step`, and `arg` is true in the state after it.
 
-FORMULAS = (Atom, NotF, AndF, OrF, Always, Eventually, Until, Release, LeadsTo, Recurs)
+    Without a constraint only. `constraint.by_states` expresses it by state conditions.
+    """
+
+    step: Expr
+    arg: Formula
+    text: str = field(default="", compare=False)
+    loc: Loc | None = field(default=None, compare=False)
+
+
+Formula: TypeAlias = Atom | NotF | AndF | OrF | Always | Eventually | Until | Release | LeadsTo | Recurs | Happens
+
+FORMULAS = (Atom, NotF, AndF, OrF, Always, Eventually, Until, Release, LeadsTo, Recurs, Happens)
 """The classes of the union, for `isinstance`."""
 
 
@@ -107,7 +120,7 @@ def parts(formula: Formula) -> tuple[Formula, ...]:
     match formula:
         case Atom() | Recurs():
             return ()
-        case NotF(arg) | Always(arg) | Eventually(arg):
+        case NotF(arg) | Always(arg) | Eventually(arg) | Happens(arg=arg):
             return (arg,)
         case AndF(args) | OrF(args):
             return args
@@ -130,8 +143,15 @@ def atoms(formula: Formula) -> Iterator[Atom]:
 
 
 def recurring(formula: Formula) -> Iterator[Recurs]:
-    """The step conditions, from left to right, with repetitions."""
-    return (part for part in subformulas(formula) if isinstance(part, Recurs))
+    """The step conditions, from left to right, with repetitions; that of a `Happens` as if it had to recur."""
+    for part in subformulas(formula):
+        if isinstance(part, Recurs | Happens):
+            yield Recurs(part.step, part.text, part.loc)
+
+
+def happenings(formula: Formula) -> Iterator[Happens]:
+    """The steps that are followed by a formula, inner ones first, with repetitions."""
+    return (part for part in subformulas(formula) if isinstance(part, Happens))
 
 
 def untils(formula: Formula) -> Iterator[Until]:
@@ -172,6 +192,11 @@ def folded(formula: Formula) -> Formula | bool:
         case Always(arg) | Eventually(arg):
             one = folded(arg)
             return one if isinstance(one, bool) else type(formula)(one)
+        case Happens(step, arg, text, loc):
+            one = folded(arg)
+            if one is False or (isinstance(step, Const) and not step.value):
+                return False
+            return Happens(step, AndF(()) if one is True else one, text, loc)
         case Until(left, right):
             before, after = folded(left), folded(right)
             if isinstance(after, bool) or before is False:
@@ -212,6 +237,8 @@ def refutable(formula: Formula, *, wanted: bool = True) -> bool:
             return any(each) if isinstance(formula, AndF) is wanted else all(each)
         case Always(arg) | Eventually(arg):
             return isinstance(formula, Always) is wanted and refutable(arg, wanted=wanted)
+        case Happens(arg=arg):
+            return not wanted and refutable(arg, wanted=False)
         case Until(left, right):
             return refutable(right, wanted=wanted) and (not wanted or refutable(left))
         case Release(left, right):
@@ -223,12 +250,14 @@ def refutable(formula: Formula, *, wanted: bool = True) -> bool:
 
 
 def mapped(formula: Formula, change: Callable[[Formula], Formula]) -> Formula:
-    """The same operator with `change` applied to its direct subformulas; an atom unchanged."""
+    """The same operator with `change` applied to its direct subformulas; an atom and a step condition unchanged."""
     match formula:
         case Atom() | Recurs():
             return formula
         case NotF() | Always() | Eventually():
             return type(formula)(change(formula.arg))
+        case Happens(step, arg, text, loc):
+            return Happens(step, change(arg), text, loc)
         case AndF() | OrF():
             return type(formula)(tuple(map(change, formula.args)))
         case Until() | Release() | LeadsTo():
@@ -244,6 +273,8 @@ def rewritten(formula: Formula, change: Callable[[Expr], Expr]) -> Formula:
             return Atom(change(expr), text, loc)
         case Recurs(step, text, loc):
             return Recurs(change(step), text, loc)
+        case Happens(step, arg, text, loc):
+            return Happens(change(step), rewritten(arg, change), text, loc)
         case _:
             return mapped(formula, partial(rewritten, change=change))
 
@@ -271,6 +302,10 @@ def written(formula: Formula) -> str:
             return f"leads_to({written(left)}, {written(right)})"
         case Recurs(step, text):
             return f"recurs({text or repr(step)})"
+        case Happens(step, AndF(()), text):
+            return f"eventually({text or repr(step)})"
+        case Happens(step, arg, text):
+            return f"eventually({text or repr(step)}, then {written(arg)})"
         case _:
             assert_never(formula)
 

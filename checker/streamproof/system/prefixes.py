@@ -20,6 +20,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -77,7 +78,7 @@ def _after(formula: Formula, wanted: bool, true: Callable[[Expr], bool]) -> Case
             return _conjunction((then(right), _any((then(left), again))))
         case LeadsTo(left, right):
             return then(Always(OrF((NotF(left), Eventually(right)))))
-        case Recurs():
+        case Recurs() | Happens():  # a formula with Happens is not judged within a constraint
             return again
         case _:
             assert_never(formula)

@@ -20,6 +20,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -27,8 +28,9 @@ from streamproof.system.formula import (
     Release,
     Until,
     folded,
+    happenings,
     mapped,
-    recurring,
+    subformulas,
     untils,
 )
 from streamproof.system.interpreter import Interpreter
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Guess: TypeAlias = tuple[bool, ...]
-"""For each *until*, in a fixed order, whether it is true from here on; for each step condition, whether it recurs."""
+"""For each *until*, in a fixed order, whether it is true from here on; for each step condition, whether it recurs; for each
+step that is followed by a formula, whether it happens from here on."""
 
 Node: TypeAlias = tuple[State, Guess]
 
@@ -116,9 +119,11 @@ class ReferenceTableau:
         self.system, self.formula = system, plain(formula)
         self.interpreter = Interpreter(system)
         self.untils = tuple(dict.fromkeys(untils(self.formula)))
-        self.steps = tuple(dict.fromkeys(recurring(self.formula)))
+        self.happenings = tuple(dict.fromkeys(happenings(self.formula)))
+        self.steps = tuple(dict.fromkeys(part for part in subformulas(self.formula) if isinstance(part, Recurs)))
         self.fairness: tuple[FairnessConstraint, ...] = fairness_constraints(system)
-        self.guesses: tuple[Guess, ...] = tuple(product((False, True), repeat=len(self.untils) + len(self.steps)))
+        guessed = (*self.untils, *self.steps, *self.happenings)
+        self.guesses: tuple[Guess, ...] = tuple(product((False, True), repeat=len(guessed)))
         self._known: dict[tuple[State, Formula], bool] = {}
         self._after: dict[tuple[Guess, tuple[bool, ...]], tuple[int, ...]] = {}
 
@@ -137,15 +142,33 @@ class ReferenceTableau:
                 return node[1][self.untils.index(formula)]
             case Recurs():
                 return node[1][len(self.untils) + self.steps.index(formula)]
+            case Happens():
+                return node[1][len(self.untils) + len(self.steps) + self.happenings.index(formula)]
             case _:
                 raise AssertionError("only plain formulas are left")
 
     def fits(self, node: Node, then: Guess) -> bool:
         """Whether the present guess is consistent with the present state and the next guess."""
-        always = len(self.untils)
-        return node[1][always:] == then[always:] and all(
+        always = slice(len(self.untils), len(self.untils) + len(self.steps))
+        return node[1][always] == then[always] and all(
             node[1][at] == (self.true(until.right, node) or (self.true(until.left, node) and then[at]))
             for at, until in enumerate(self.untils)
+        )
+
+    def makes(self, step: Recurs | Happens, edge: tuple[Node, Node]) -> bool:
+        """Whether an edge is a step that changes the state and satisfies the condition."""
+        (before, _), (after, _) = edge
+        return before != after and bool(self.interpreter.value(step.step, before, after))
+
+    def happens(self, part: Happens, edge: tuple[Node, Node]) -> bool:
+        """Whether an edge is such a step, and what the formula says is true after it."""
+        return self.makes(part, edge) and self.true(part.arg, edge[1])
+
+    def crosses(self, edge: tuple[Node, Node]) -> bool:
+        """Whether the guesses of `happenings` at both ends of an edge are consistent."""
+        return all(
+            self.true(part, edge[0]) == (self.happens(part, edge) or self.true(part, edge[1]))
+            for part in self.happenings
         )
 
     def after(self, node: Node) -> tuple[int, ...]:
@@ -176,7 +199,8 @@ class _LassoSearch:
                 graph.add_node((state, guess))
                 for after in follow[state]:
                     for then in guesses:
-                        if self.tableau.fits((state, guess), then):
+                        edge = (state, guess), (after, then)
+                        if self.tableau.fits((state, guess), then) and self.tableau.crosses(edge):
                             graph.add_edge((state, guess), (after, then))
         good = set(self._fair(graph, facts))
         begin = [(s, g) for s in initial for g in guesses if not self.tableau.true(self.tableau.formula, (s, g))]
@@ -212,6 +236,12 @@ class _LassoSearch:
                 for at, until in enumerate(self.untils)
             ):
                 continue
+            if not all(
+                any(not self.tableau.true(part, node) for node in component)
+                or any(self.tableau.happens(part, edge) for edge in inner.edges)
+                for part in self.tableau.happenings
+            ):
+                continue
             barred = [edge for edge in inner.edges if self._barred(edge)]
             if barred:
                 rest = inner.copy()
@@ -219,7 +249,7 @@ class _LassoSearch:
                 yield from self._fair(rest, facts)
                 continue
             if not all(
-                not node[1][len(self.untils) + at] or any(self._makes(step, edge) for edge in inner.edges)
+                not node[1][len(self.untils) + at] or any(self.tableau.makes(step, edge) for edge in inner.edges)
                 for node in list(component)[:1]
                 for at, step in enumerate(self.steps)
             ):
@@ -238,12 +268,7 @@ class _LassoSearch:
             else:
                 yield from self._fair(graph.subgraph(left).copy(), facts)
 
-    def _makes(self, step: Recurs, edge: tuple[Node, Node]) -> bool:
-        """Whether an edge is a step that changes the state and satisfies the condition."""
-        (before, _), (after, _) = edge
-        return before != after and bool(self.interpreter.value(step.step, before, after))
-
     def _barred(self, edge: tuple[Node, Node]) -> bool:
         """Whether an edge is a step of a kind that is guessed not to recur."""
         guesses = edge[0][1][len(self.untils) :]
-        return any(not g and self._makes(step, edge) for g, step in zip(guesses, self.steps, strict=True))
+        return any(not g and self.tableau.makes(step, edge) for g, step in zip(guesses, self.steps, strict=False))

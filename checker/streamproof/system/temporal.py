@@ -23,6 +23,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -106,7 +107,7 @@ def _may(interpreter: Interpreter, formula: Formula, states: Sequence[State], *,
             return found[::-1]
         case LeadsTo(left, right):
             return row(Always(OrF((NotF(left), Eventually(right)))))
-        case Recurs():
+        case Recurs() | Happens():
             return [True] * (len(states) + 1)
         case _:
             assert_never(formula)
@@ -142,6 +143,8 @@ class LassoTruth:
                 return all(not self.true(left, k) or self.true(Eventually(right), k) for k in self.future(at))
             case Recurs(step):
                 return any(self.interpreter.value(step, before, after) for _, before, after in cycle_steps(self.trace))
+            case Happens():
+                return self.happening(formula, at) is not None
             case _:
                 assert_never(formula)
 
@@ -153,6 +156,19 @@ class LassoTruth:
             if not self.true(left, k):
                 return False
         return False
+
+    def happening(self, formula: Happens, at: int) -> tuple[int, int] | None:
+        """The first step from position `at` on that satisfies the condition and is followed by what the formula says: the
+        positions before and after it."""
+        return next((step for step in self.made(formula, at) if self.true(formula.arg, step[1])), None)
+
+    def made(self, formula: Happens, at: int) -> Iterator[tuple[int, int]]:
+        """The steps from position `at` on that change the state and satisfy the condition: the positions before and after."""
+        states = self.trace.states
+        for k in self.future(at):
+            then = k + 1 if k + 1 < len(states) else cycle_start(self.trace)
+            if states[k] != states[then] and self.interpreter.value(formula.step, states[k], states[then]):
+                yield k, then
 
     def future(self, at: int) -> Iterator[int]:
         """The positions from `at` on, in order of first visit."""

@@ -12,6 +12,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -29,7 +30,7 @@ class Unmet:
     With the others of a formula it suffices: the formula is false of every behaviour in which they are so.
     """
 
-    atom: Atom | Recurs
+    atom: Atom | Recurs | Happens
     wanted: bool
     at: int
     forever: bool = False
@@ -49,6 +50,14 @@ class _Why:
         match formula:
             case Atom() | Recurs():
                 yield Unmet(formula, wanted, at, isinstance(formula, Recurs))
+            case Happens(arg=arg):
+                made = [*self.lasso.made(formula, at)]
+                if not wanted:
+                    made = [step for step in made if self.lasso.true(arg, step[1])][:1]
+                if not wanted or not made:
+                    yield Unmet(formula, wanted, made[0][0] if made else at)
+                for _, then in made:
+                    yield from self.of(arg, then, wanted=wanted)
             case NotF(arg):
                 yield from self.of(arg, at, wanted=not wanted)
             case AndF(args) | OrF(args):
@@ -98,6 +107,8 @@ class _Why:
         match formula:
             case Atom():
                 yield Unmet(formula, wanted, at, forever=True)
+            case Happens() if wanted:
+                yield from self.of(formula, at, wanted=True)
             case NotF(arg):
                 yield from self.throughout(arg, at, wanted=not wanted)
             case AndF(args) | OrF(args) if isinstance(formula, OrF) is wanted:
@@ -124,6 +135,9 @@ def sentence(one: Unmet) -> str:
     value = "false" if one.wanted else "true"
     if isinstance(one.atom, Recurs):
         return "happens only finitely often" if one.wanted else "happens infinitely often"
+    if isinstance(one.atom, Happens):
+        never = "never happens" if one.at == 0 else f"does not happen from state {one.at} on"
+        return never if one.wanted else f"happens in step {one.at + 1}"
     if one.forever:
         return f"{value} in every state" if one.at == 0 else f"{value} in every state from state {one.at} on"
     return f"{value} in state {one.at}"

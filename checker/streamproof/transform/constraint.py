@@ -32,12 +32,16 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
     Recurs,
+    Until,
     folded,
+    happenings,
     mapped,
+    of_state,
     recurring,
     written,
 )
@@ -135,6 +139,13 @@ def turned(formula: Formula, names: Mapping[Recurs, str]) -> Formula:
     if isinstance(formula, Recurs):
         bit = Atom(b.var(names[formula], BOOL), formula.text, formula.loc)
         return AndF((Always(Eventually(bit)), Always(Eventually(NotF(bit)))))
+    if isinstance(formula, Happens):
+        one = Atom(b.var(names[Recurs(formula.step)], BOOL), formula.text, formula.loc)
+        then = turned(formula.arg, names)
+        if of_state(then):  # a bit stays apart from other conditions on the same state
+            then = Until(OrF(()), then)
+        turns = [AndF((now, Until(now, AndF((new, then))))) for now, new in ((one, NotF(one)), (NotF(one), one))]
+        return Eventually(OrF(tuple(turns)))
     return mapped(formula, partial(turned, names=names))
 
 
@@ -174,6 +185,12 @@ def constrained(system: System, conjuncts: Sequence[Conjunct], steps: Sequence[C
     def prop(one: Property) -> Property:
         if one.formula is None:
             return one
+        for part in happenings(one.formula):
+            raise ModelError(
+                f"{part.text} in a formula other than always(eventually(...)) is not judged within a constraint",
+                loc=part.loc,
+                remedy="record the action in a variable of the state, or leave the constraint out",
+            )
         formula = folded(one.formula)  # what constants refute is refuted by the first state
         formula = Atom(b.truth(formula), written(one.formula), one.loc) if isinstance(formula, bool) else formula
         return replace(one, formula=weakened(formula, outside), checks=checks(one.checks))
@@ -199,6 +216,8 @@ def weakened(formula: Formula, outside: Expr, *, weak: bool = True) -> Formula:
         case Recurs():
             leaves = Eventually(Atom(outside, "the constraint is left", formula.loc))
             return OrF((leaves, formula)) if weak else AndF((NotF(leaves), formula))
+        case Happens():
+            raise AssertionError("refused before")
         case NotF(arg):
             return NotF(turn_over(arg))
         case LeadsTo(left, right):

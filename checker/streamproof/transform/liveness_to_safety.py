@@ -35,6 +35,7 @@ from streamproof.system.formula import (
     Recurs,
     Release,
     Until,
+    happenings,
     mapped,
     of_state,
     parts,
@@ -107,8 +108,9 @@ def to_safety(system: System, name: str) -> Safety:
     prop = system.property(name)
     if prop.formula is None:
         raise UsageError(f"{name} is not a temporal property", remedy="it can be proved as it is")
-    form = scheduled(replace(system, properties=(), lemmas=()), Atom(b.TRUE), name)
-    formula = _plain(prop.formula)
+    by_bits = any(True for _ in happenings(prop.formula))
+    form = scheduled(replace(system, properties=(), lemmas=()), prop.formula if by_bits else Atom(b.TRUE), name)
+    formula = _plain(form.formula if by_bits else prop.formula)
     return Safety(system, prop, _Saving(form, formula, prop).system(), form, len(set(untils(formula))))
 
 

@@ -15,6 +15,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -71,7 +72,7 @@ class Claims:
                 return f"({_operand(here, self.text(left))} V {_operand(before, self.text(right))})"
             case LeadsTo(left, right):
                 return f"([] ({before}(!{self.text(left)}) || (<> {self.text(right)})))"
-            case Recurs():
+            case Recurs() | Happens():
                 raise AssertionError("conditions on steps are brought to conditions on states before")
             case _:
                 assert_never(formula)
@@ -102,6 +103,8 @@ def truncated(formula: Formula, outside: Expr, *, wanted: bool = True) -> Formul
     match formula:
         case Atom(expr, text, loc):
             return Atom(b.or_((outside, expr if wanted else b.not_(expr))), text, loc)
+        case Happens():
+            raise AssertionError("not within a constraint")
         case Recurs():
             return OrF((formula if wanted else NotF(formula), Eventually(Atom(outside))))
         case NotF(arg):

@@ -24,6 +24,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -41,14 +42,14 @@ from streamproof.system.formula import (
 
 def is_direct(formula: Formula) -> bool:
     """Whether TLA+ has every operator of the formula."""
-    return not isinstance(formula, Until | Release) and all(map(is_direct, parts(formula)))
+    return not isinstance(formula, Until | Release | Happens) and all(map(is_direct, parts(formula)))
 
 
 def is_watchable(formula: Formula) -> bool:
     """Whether the operands of until and release are state-level, so that a variable can represent the operator."""
     if isinstance(formula, Until | Release):
         return next(recurring(formula), None) is None
-    return all(map(is_watchable, parts(formula)))
+    return not isinstance(formula, Happens) and all(map(is_watchable, parts(formula)))
 
 
 def within(formula: Formula, inside: Formula) -> Formula:
@@ -110,6 +111,9 @@ def leaves(formula: Formula) -> Iterator[Expr]:
     match formula:
         case Atom(expr) | Recurs(expr):
             yield expr
+        case Happens(expr, arg):
+            yield expr
+            yield from leaves(arg)
         case _:
             for part in parts(formula):
                 yield from leaves(part)

@@ -491,7 +491,7 @@ class _TlaExport:
             return
         if not is_watchable(formula):
             self.left_out.append(prop.name)
-            yield f"\\* {prop.name} is left out: no variable can stand for its conditions on steps inside until or release."
+            yield f"\\* {prop.name} is left out: no variable can stand for conditions on steps in until or leads to."
             yield ""
             return
         module = self.names.new(f"{self.module}_{prop.name}")

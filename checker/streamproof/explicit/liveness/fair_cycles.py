@@ -430,6 +430,16 @@ class Temporal:
                 return _Violation(checker, over_states, answer.lasso, original)
             states = max(states, graph.states)
         because = f"true of every fair behaviour of {states:,} states, monitor bits included"
+        return self._holds_of_steps(prop, formula, because, monitors.never_begins)
+
+    def _holds_of_steps(
+        self, prop: Property, formula: Formula, because: str, never_begins: Callable[[Formula], bool]
+    ) -> Finding:
+        """A property with conditions on steps that nothing violates; vacuous if no claim's antecedent is true or happens."""
+        idle = [claim for claim in claims(formula) if never_begins(claim)]
+        if idle and all(claim in idle or self._checker.vacuous(claim) for claim in claims(formula)):
+            because = f"vacuous: its antecedent never happens in {number_of(self._checker.graph.states, 'state')}"
+            return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
         return self._holds(prop, because, vacuous=self._checker.vacuous(formula))
 
     def _monitored_on_disk(self, checker: StoredChecker, prop: Property, formula: Formula) -> Finding | _Violation:
@@ -442,7 +452,7 @@ class Temporal:
             most = max(most, len(names))
         states, monitors = number_of(checker.graph.states, "state"), number_of(most, "monitor bit")
         because = f"true of every fair behaviour of {states}, with {monitors}"
-        return self._holds(prop, because, vacuous=checker.vacuous(formula))
+        return self._holds_of_steps(prop, formula, because, checker.never_begins)
 
     def _violated(self, prop: Property, found: _Violation) -> Finding:
         lasso, proved = found.lasso, False

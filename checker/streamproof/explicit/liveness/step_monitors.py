@@ -19,7 +19,7 @@ from streamproof.explicit.liveness.fair_graph import Numbers, gather, refuse_mor
 from streamproof.explicit.state_graph import Digraph, StateGraph, Truths
 from streamproof.system import expr as e
 from streamproof.system.expr import Expr
-from streamproof.system.formula import Formula, Recurs, recurring
+from streamproof.system.formula import AndF, Formula, Happens, NotF, Recurs, recurring
 from streamproof.system.model import System
 from streamproof.transform.constraint import bits, turned
 
@@ -32,6 +32,11 @@ class StepMonitors:
         conditions = list(dict.fromkeys(recurring(formula)))
         made = graph.evaluate_steps([condition.step for condition in conditions])
         self._made: dict[Recurs, Truths] = dict(zip(conditions, made & (graph.sources != graph.targets), strict=True))
+
+    def never_begins(self, claim: Formula) -> bool:
+        """Whether a claim is about what follows steps that no behaviour makes."""
+        step = begins(claim)
+        return step is not None and not self._made[step].any()
 
     def monitored(self, claim: Formula, budget: Budget) -> tuple[StateGraph, Formula, Numbers]:
         """The state graph with monitor bits for a part of the formula, that part as a formula over its states, and for each
@@ -112,6 +117,15 @@ def _refuse_beyond(budget: Budget, parents: Numbers, initial: int) -> None:
             f"{levels} levels of states with monitors of steps; max_depth is {deepest}",
             remedy="raise it or leave it out",
         )
+
+
+def begins(claim: Formula) -> Recurs | None:
+    """The condition on the steps of which a claim says what follows; None for another claim."""
+    match claim:
+        case NotF(Happens(step, arg)) if arg != AndF(()):
+            return Recurs(step)
+        case _:
+            return None
 
 
 def bit_name(term: Expr) -> str:

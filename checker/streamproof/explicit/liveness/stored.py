@@ -11,7 +11,7 @@ from streamproof.base.errors import TooLarge
 from streamproof.base.records import replace
 from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_automaton
 from streamproof.explicit.liveness.fair_graph import Lasso, TemporalAnswer, without_stutter
-from streamproof.explicit.liveness.step_monitors import bit_name
+from streamproof.explicit.liveness.step_monitors import begins, bit_name
 from streamproof.explicit.liveness.tableau import triggers
 from streamproof.explicit.mapped_graph import Array, StoredGraph
 from streamproof.explicit.set_search import Constraints, FairCycle, NodePaths, NodeSet, Readers
@@ -109,6 +109,11 @@ class StoredChecker:
         """Whether the formula consists of implications whose antecedents are never true."""
         conditions = triggers(formula)
         return bool(conditions) and not any(self._ever_true(conditions))
+
+    def never_begins(self, claim: Formula) -> bool:
+        """Whether a claim is about what follows steps that no behaviour makes."""
+        step = begins(claim)
+        return step is not None and not self.graph.changes([step.step]).any()
 
     def _accepted(self, automaton: BuchiAutomaton, scc: Scc, valuations: Array) -> Lasso | None:
         """A fair lasso whose cycle is read by the states of one component of the automaton, or None."""

@@ -24,6 +24,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -201,7 +202,7 @@ class _Expansion:
                 return self.normal(Always(OrF((NotF(left), Eventually(right)))), wanted)
             case Atom():
                 raise AssertionError("an atom is a condition on one state")
-            case Recurs():
+            case Recurs() | Happens():
                 raise AssertionError("conditions on steps are brought to conditions on states before")
             case _:
                 assert_never(formula)

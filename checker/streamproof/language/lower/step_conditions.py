@@ -1,16 +1,16 @@
-"""Actions in temporal formulas: ``always(eventually(happened(self.send)))``.
+"""Actions in temporal formulas: ``always(eventually(happened(self.send)))``, ``leads_to(happened(self.send), s.got)``.
 
 ``happened(self.send, c)`` is a condition on a step: it changes the state, and the rule could have made it with these
-arguments and some picks, as ``<<send(c)>>_vars`` in TLA+. Formulas are invariant under stuttering, so it is read only where
-infinitely many steps, or none from some state on, are
-demanded: ``[]<><<A>>_vars`` is `Recurs`, and ``<>[][~A]_vars`` its negation.
+arguments and some picks, as ``<<send(c)>>_vars`` in TLA+. Formulas are invariant under stuttering, so it is read only where a
+step, and not a state, is meant: ``[]<><<A>>_vars`` is `Recurs`, and ``<>[][~A]_vars`` its negation; ``<><<A>>_vars`` is
+`Happens`, and ``[][~A]_vars`` its negation. What ``leads_to`` demands after a step is demanded of the state after it.
 """
 
 from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from streamproof.base.errors import Loc, ModelError
@@ -28,6 +28,8 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
+    LeadsTo,
     NotF,
     OrF,
     Recurs,
@@ -114,67 +116,68 @@ def _step(ev: Evaluator, instance: Instance) -> Expr:
 
 
 def without_step_conditions(formula: Formula) -> Formula:
-    """The formula with `Recurs` in place of conditions on steps. Raises `ModelError` where one stands elsewhere."""
+    """The formula with `Recurs` and `Happens` in place of conditions on steps. Raises `ModelError` where one stands beside a
+    condition on states, or in an until."""
     if not any(isinstance(part, StepCondition) for part in subformulas(formula)):
-        return formula  # a part without any
+        return formula
     match formula:
         case StepCondition(text=label, loc=loc):
             raise _misplaced(label, loc)
         case Always(AndF(args)):
             return AndF(tuple(without_step_conditions(Always(arg)) for arg in args))
-        case Eventually(OrF(args)) if not _is_condition(formula.arg):
+        case Eventually(OrF(args)) if not all(map(_is_steps, args)):
             return OrF(tuple(without_step_conditions(Eventually(arg)) for arg in args))
-        case Always(Eventually(arg)) if _is_condition(arg):
-            return _recurs([*_some(arg)])
-        case Eventually(Always(arg)) if _is_condition(arg):
-            return NotF(_recurs([*_none(arg)]))
+        case Always(Eventually(arg)) if _is_steps(arg):
+            return _recurs(arg)
+        case Eventually(Always(arg)) if _is_no_step(arg):
+            return NotF(_recurs(arg))
+        case Eventually(arg) if _is_steps(arg):
+            return _happens(arg)
+        case Always(arg) if _is_no_step(arg):
+            return NotF(_happens(arg))
+        case LeadsTo(left, right) if _is_steps(left):
+            return NotF(_happens(left, NotF(Eventually(_later(right)))))
+        case LeadsTo(left, right):
+            return LeadsTo(without_step_conditions(left), _later(right))
         case _:
             return mapped(formula, without_step_conditions)
 
 
-def _recurs(steps: list[StepCondition]) -> Recurs:
-    return Recurs(b.or_(one.expr for one in steps), " or ".join(one.text for one in steps), steps[0].loc)
+def _is_steps(formula: Formula) -> bool:
+    """Whether steps are meant, one of which happens."""
+    return isinstance(formula, StepCondition) or (isinstance(formula, OrF) and all(map(_is_steps, formula.args)))
 
 
-def _is_condition(formula: Formula) -> bool:
-    return not any(isinstance(part, Always | Eventually) for part in subformulas(formula))
+def _is_no_step(formula: Formula) -> bool:
+    """Whether steps are meant, none of which happens."""
+    if isinstance(formula, NotF):
+        return _is_steps(formula.arg)
+    return isinstance(formula, AndF) and all(map(_is_no_step, formula.args))
 
 
-def _some(formula: Formula) -> Iterator[StepCondition]:
-    """The steps of which one is meant."""
-    match formula:
-        case StepCondition():
-            yield formula
-        case OrF(args):
-            for arg in args:
-                yield from _some(arg)
-        case _:
-            raise _misplaced_in(formula)
+def _later(formula: Formula) -> Formula:
+    """What a `leads_to` demands now or later, in which a condition on a step means that the step happens."""
+    if isinstance(formula, OrF) and not _is_steps(formula):
+        return OrF(tuple(map(_later, formula.args)))
+    return _happens(formula) if _is_steps(formula) else without_step_conditions(formula)
 
 
-def _none(formula: Formula) -> Iterator[StepCondition]:
-    """The steps of which none is meant."""
-    match formula:
-        case NotF(arg):
-            yield from _some(arg)
-        case AndF(args):
-            for arg in args:
-                yield from _none(arg)
-        case _:
-            raise _misplaced_in(formula)
+def _recurs(steps: Formula) -> Recurs:
+    given = [part for part in subformulas(steps) if isinstance(part, StepCondition)]
+    if not given:  # any(...) of nothing
+        return Recurs(b.FALSE)
+    return Recurs(b.or_(one.expr for one in given), " or ".join(one.text for one in given), given[0].loc)
 
 
-def _misplaced_in(formula: Formula) -> ModelError:
-    parts = [part for part in subformulas(formula) if isinstance(part, Atom)]
-    steps = [part for part in parts if isinstance(part, StepCondition)]
-    one = next(iter(steps or parts), None)
-    return _misplaced("happened(...)" if one is None or not steps else one.text, None if one is None else one.loc)
+def _happens(steps: Formula, then: Formula | None = None) -> Happens:
+    one = _recurs(steps)
+    return Happens(one.step, AndF(()) if then is None else then, one.text, one.loc)
 
 
 def _misplaced(label: str, loc: Loc | None) -> ModelError:
     return ModelError(
         f"{label} is a condition on a step, and stands where a condition on a state is needed",
         loc=loc,
-        remedy="write always(eventually(happened(...))) or eventually(always(not happened(...))), also with several joined "
-        "by 'or'; for other formulas, record the action in a variable of the state",
+        remedy="write always, eventually or leads_to of happened(...), also with several joined by 'or'; for other formulas, "
+        "record the action in a variable of the state",
     )
