@@ -10,7 +10,8 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
+from itertools import product
 from random import Random
 from typing import Any, NamedTuple
 
@@ -37,7 +38,8 @@ class Token(NamedTuple):
 
 
 END = Token("", -1)
-SIGNS = r"\|->|->|:>|@@|==|=>|<=|>=|<<|>>|\.\.|/\\|\\/|\\(?:in|notin|cup|cap|subseteq|div|E|A)\b|\\|[-=#<>~'\[\](){},:!.+*%@]"
+WORDS = r"\\(?:in|notin|cup|cap|subseteq|div|E|A|X)\b"
+SIGNS = rf"\|->|->|:>|@@|==|=>|<=|>=|<<|>>|\.\.|/\\|\\/|{WORDS}|\\|[-=#<>~'\[\](){{}},:!.+*%@]"
 TOKEN = re.compile(rf'\s*("[^"]*"|\w+|{SIGNS})')
 LEVELS = [
     ("=>",),
@@ -47,6 +49,7 @@ LEVELS = [
     (":>",),
     ("\\cup", "\\cap", "\\"),
     ("..",),
+    ("\\X",),
     ("+", "-"),
     ("*", "\\div", "%"),
 ]
@@ -97,7 +100,11 @@ class Parser:
         left = self.junction() if self.peek() in ("/\\", "\\/") else self.prefix()
         while self.peek() in PRECEDENCE and PRECEDENCE[self.peek()] >= level:
             sign = self.take()
-            left = ("op", sign, left, self.expression(PRECEDENCE[sign] + 1))
+            right = self.expression(PRECEDENCE[sign] + 1)
+            if sign != "\\X":
+                left = ("op", sign, left, right)
+            else:
+                left = ("tuples", [*(left[1] if left[0] == "tuples" else [left]), right])
         return left
 
     def junction(self) -> Node:
@@ -172,7 +179,7 @@ class Parser:
         if text == "(":
             inner = self.expression()
             self.take(")")
-            return inner
+            return ("let", [], inner) if inner[0] == "tuples" else inner
         if text == "<<":
             return ("sequence", self.items(">>"))
         if text == "{":
@@ -342,6 +349,8 @@ class Evaluation:
                 return Function({k: self.value(inner, {**bound, name: lambda k=k: k}) for k in v(among)})
             case ("record", parts):
                 return Function({name: v(one) for name, one in parts})
+            case ("tuples", sets):
+                return frozenset(product(*map(v, sets)))
             case ("records", parts):
                 made = [Function()]
                 for name, among in parts:
@@ -356,14 +365,13 @@ class Evaluation:
                 whole = v(base)
                 for path, one in changes:
                     keys = [v(key) for key in path]
-                    old = whole[keys[0]] if len(keys) == 1 else whole[keys[0]][keys[1]]
+                    old = reduce(applied, keys, whole)
                     whole = changed(whole, keys, self.value(one, {**bound, "@": Later(lambda old=old: old)}))  # type: ignore[misc]
                 return whole
             case ("filter", name, among, inner):
                 return frozenset(x for x in v(among) if self.truth(inner, {**bound, name: Later(lambda x=x: x)}))  # type: ignore[misc]
             case ("apply", whole, key):
-                applied = v(whole)
-                return applied[v(key) - 1] if isinstance(applied, tuple) else applied[v(key)]
+                return applied(v(whole), v(key))
             case ("SUBSET", inner):
                 members = [frozenset()]
                 for one in v(inner):
@@ -429,6 +437,8 @@ class Evaluation:
                 return set(x) == self.value(keys, bound) and all(self.belongs(y, results, bound) for y in x.values())
             case ("records", parts):
                 return set(x) == {n for n, _ in parts} and all(self.belongs(x[n], one, bound) for n, one in parts)
+            case ("tuples", sets):
+                return len(x) == len(sets) and all(map(partial(self.belongs, bound=bound), x, sets))
             case ("SUBSET", inner):
                 return all(self.belongs(y, inner, bound) for y in x)
             case _:
@@ -503,10 +513,20 @@ def alike(x: Value, y: Value) -> bool:
     return type(x) is type(y)
 
 
+def applied(whole: Value, key: Value) -> Value:
+    """A function, record, tuple or sequence at a place, which must be there; those of a tuple are numbered from 1."""
+    if not isinstance(whole, tuple):
+        return whole[key]
+    assert 1 <= key <= len(whole)
+    return whole[key - 1]
+
+
 def changed(whole: Value, path: list[Value], one: Value) -> Value:
-    """A function or record with one place replaced; the place must be there."""
-    assert path[0] in whole
-    inner = one if len(path) == 1 else changed(whole[path[0]], path[1:], one)
+    """A function, record, tuple or sequence with one place replaced; the place must be there."""
+    before = applied(whole, path[0])
+    inner = one if len(path) == 1 else changed(before, path[1:], one)
+    if isinstance(whole, tuple):
+        return (*whole[: path[0] - 1], inner, *whole[path[0] :])
     return Function({**whole, path[0]: inner})
 
 

@@ -502,7 +502,7 @@ def test_a_violation_is_shown_while_the_check_goes_on_and_a_signal_ends_both(fol
         program.request("POST", "find", "goal=check")
         text = program.progress(">small</a>")
         assert "data-live" in text
-        assert re.search(r"\d states on \d+ levels, [\d,]+ of them not expanded", program.progress("not expanded"))
+        assert re.search(r"\d states on [\d,]+ levels, [\d,]+ of them not expanded", program.progress("not expanded"))
         others = descendants(program.process.pid)
         assert len(others) >= 2
         began = time.monotonic()

@@ -140,7 +140,7 @@ def accepts(prop: Property, base: EngineResult, other: EngineResult, expected: E
         # In the state with the error, the interpreter takes some steps before the error, and they may decide a property
         # that another engine leaves undecided.
         spared = base.mistake is not None and (answer == Answer(Verdict.ERROR, base.mistake) or endless)
-        comparable = exact.length is not None or not endless
+        comparable = not endless or (exact.length is not None and answer.length is not None)
         return (answer == exact if comparable else answer.verdict is exact.verdict) or spared
     if answer.verdict is Verdict.INCONCLUSIVE and (other.horizon is not None or endless):
         return other.horizon is None or expected is None or not _within(expected, other.horizon)

@@ -21,8 +21,8 @@ class Answer:
 
     @classmethod
     def of(cls, finding: Finding) -> Answer:
-        """The verdict of a finding with the length of its behaviour."""
-        if finding.trace is None:
+        """The verdict of a finding with the length of its behaviour, unless there may be a shorter lasso."""
+        if finding.trace is None or (finding.trace.loop is not None and not finding.shortest):
             return cls(finding.verdict)
         return cls(finding.verdict, len(finding.trace), finding.trace.loop)
 

@@ -315,11 +315,11 @@ class LevelSearch(ABC):
         known(f"{number_of(self.known, 'state')} found, {self.queue:,} of them not expanded")
         if self.task.on_progress is not None and elapsed - self._reported >= 1.0:
             self._reported = elapsed
-            self.task.on_progress(self.progress())
+            self.task.on_progress(self.progress(elapsed))
 
-    def progress(self) -> Progress:
-        """The progress so far."""
-        return Progress(self.budget.elapsed, len(self.levels), self.known, self.total, self.queue)
+    def progress(self, elapsed: float) -> Progress:
+        """The progress after a time in seconds."""
+        return Progress(elapsed, len(self.levels), self.known, self.total, self.queue)
 
     # --- results
 

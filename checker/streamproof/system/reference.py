@@ -130,7 +130,7 @@ class _Exploration:
 
     def _at_the_end(self, prop: Property) -> Decision:
         if prop.kind is Kind.TERMINATION:
-            found = self._first_cycle()
+            found = self._shortest_lasso()
             if found is not None:
                 return found
         if self.mistake is not None:
@@ -153,20 +153,25 @@ class _Exploration:
             case _:
                 assert_never(prop.kind)
 
-    def _first_cycle(self) -> Decision | None:
+    def _shortest_lasso(self) -> Decision | None:
+        """A cycle with the fewest steps to and around it together, of those one with the fewest steps to it."""
+        best: Decision | None = None
         for state, level in self.level_of.items():
-            around = _distance_back(self.successors, state)
+            most = None if best is None or best.length is None else best.length - level
+            around = _distance_back(self.successors, state, most)
             if around is not None:
-                return Decision(Verdict.VIOLATED, level - 1 + around, level - 1)
-        return None
+                best = Decision(Verdict.VIOLATED, level - 1 + around, level - 1)
+        return best
 
 
-def _distance_back(successors: Mapping[State, Sequence[State]], start: State) -> int | None:
-    """The number of steps of a shortest cycle through `start`."""
+def _distance_back(successors: Mapping[State, Sequence[State]], start: State, most: int | None) -> int | None:
+    """The number of steps of a shortest cycle through `start`, of at most `most` steps."""
     distance = {start: 0}
     queue = deque([start])
     while queue:
         state = queue.popleft()
+        if most is not None and distance[state] >= most:
+            return None
         for after in successors.get(state, ()):
             if after == start:
                 return distance[state] + 1
