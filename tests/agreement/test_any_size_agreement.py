@@ -351,9 +351,10 @@ BROKEN = {name: set(expected) for name, expected in SPEC.expected.items()}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("variant", share(SPEC.model.variants, 16))
+@pytest.mark.parametrize("variant", share([v for v in SPEC.model.variants if v != "runtime"], 16))
 def test_no_broken_rule_of_credit_is_proved(variant: str) -> None:
-    """What a variant breaks at one size is not proved for every size, with any number of channels or with two."""
+    """What a variant breaks at one size is not proved for every size, with any number of channels or with two. The variant
+    `runtime` has a queue whose capacity is a parameter, which is refused."""
     free = [
         name
         for name in ("channels", "exclusive", "floating", "depth")

@@ -406,7 +406,7 @@ def explore(
     With `spill` and several `workers`, or with `spill` and `checkpoint` or `resume` of the same folder, processes of this
     machine search the wide levels, which are files there; each level is a checkpoint. `por` does not apply.
 
-    `on_progress` is called at most once a second, and at the end of a complete search, before what needs all states is decided.
+    `on_progress` is called at most once a second, and after a complete search, before what needs all states is decided.
     `on_violation` is called with each violation at the end of its level, after the interpreter has replayed its trace. With a
     `cluster`, its processes search the wide levels; this process decides temporal properties and termination, on a graph in
     files of its folder.

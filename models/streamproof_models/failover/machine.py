@@ -137,11 +137,11 @@ def grouped_by(
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Regions -> the partitions to which `regions` assigns them."""
     found: dict[tuple[str, ...], dict[str, None]] = {}
-    key: object = None
     for p in partitions:
-        if regions[p] is not key:  # its hash is not kept, and it may have hundreds of names
-            key, of = regions[p], found.setdefault(regions[p], {})
-        of[p] = None
+        key = regions[p]
+        if key not in found:
+            found[key] = {}
+        found[key][p] = None
     return {key: tuple(parts) for key, parts in found.items()}
 
 
