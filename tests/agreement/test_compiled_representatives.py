@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -39,6 +41,14 @@ def _same(system: System, found: Exploration, expected: Exploration) -> bool:
     return found.reductions[0].applied
 
 
+def drawn(seeds: range) -> Iterator[tuple[int, System, Exploration]]:
+    """Systems of interchangeable processes, some with a favourite among them, and the search of generated Python."""
+    for seed in seeds:
+        system = symmetric_system(Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
+        with suppress(ModelError):  # no initial state
+            yield seed, system, explore(system, SearchOptions(symmetry=True, tier="python"))
+
+
 @pytest.mark.parametrize("bits", [64, 5], ids=["one-word", "wide"])
 @pytest.mark.parametrize(
     "seeds", [range(5), *(pytest.param(range(n, n + 150), marks=pytest.mark.long) for n in range(5, 1055, 150))]
@@ -46,12 +56,7 @@ def _same(system: System, found: Exploration, expected: Exploration) -> bool:
 def test_random_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, bits: int) -> None:
     """Of interchangeable processes, whose states are sorted by parts or renamed; a favourite is no symmetry."""
     forced, reduced = Spilling(monkeypatch, bits), 0
-    for seed in seeds:
-        system = symmetric_system(Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
-        try:
-            expected = explore(system, SearchOptions(symmetry=True, tier="python"))
-        except ModelError:
-            continue
+    for seed, system, expected in drawn(seeds):
         forced.after(Random(seed).choice([1, 8, 40]), fill=20, piece=10, merge=10)
         reduced += _same(system, explore(system, SearchOptions(symmetry=True, spill=tmp_path)), expected)
     assert reduced >= len(seeds) // 4
@@ -65,12 +70,7 @@ def test_random_systems_in_memory(seeds: range) -> None:
     """Compiled code, with one thread and with two."""
     reduced = 0
     several: list[dict[str, Any]] = [{"tier": "compiled"}, {"workers": 2}]
-    for seed in seeds:
-        system = symmetric_system(Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
-        try:
-            expected = explore(system, SearchOptions(symmetry=True, tier="python"))
-        except ModelError:
-            continue
+    for _, system, expected in drawn(seeds):
         for options in several:
             reduced += _same(system, explore(system, SearchOptions(symmetry=True, **options)), expected)
     assert reduced >= len(seeds) // 2
@@ -82,12 +82,7 @@ def test_random_systems_in_memory(seeds: range) -> None:
 def test_random_systems_over_files(tmp_path: Path, seeds: range) -> None:
     """As by the workers of a cluster, every level in files of one to seven partitions."""
     reduced = 0
-    for seed in seeds:
-        system = symmetric_system(Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
-        try:
-            expected = explore(system, SearchOptions(symmetry=True, tier="python"))
-        except ModelError:
-            continue
+    for seed, system, expected in drawn(seeds):
         draw = Random(seed)
         executor = InProcess(draw.choice([1, 2, 3, 7]), draw.choice([2_000, 20_000, 1 << 22]))
         tuning = Tuning(wide_level=draw.choice([1, 1, 4]), word_bits=draw.choice([64, 6]))

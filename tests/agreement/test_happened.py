@@ -307,12 +307,12 @@ class Post(Model):
 
     @temporal
     def no_walk(self, s):
-        """It may go on for ever."""
+        """Enabled in every state."""
         return eventually(always(not happened(self.walk, (0, 1))))
 
     @temporal
     def no_call(self, s):
-        """It may go on for ever."""
+        """Enabled in every state."""
         return eventually(always(not happened(self.call, {0, 1})))
 
     @temporal

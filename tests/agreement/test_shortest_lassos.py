@@ -33,7 +33,7 @@ class TooMany(Exception):
 
 
 def lassos(system: System, most: int) -> Iterator[Trace]:
-    """All behaviours of at most so many steps that end in a cycle or stay in a state, with steps that change the state."""
+    """All behaviours of at most `most` steps, each of which changes the state, that end in a cycle or stay in a state."""
     plain = Interpreter(system)
     walks = [Trace((state,), ()) for state in plain.initial_states()]
     tried = 0

@@ -137,7 +137,7 @@ BY_VALUE = object()
 
 
 def meaning(observation: Observation) -> Hashable:
-    """`Observation.like`, or what stands for it `BY_VALUE`; None if that has no hash."""
+    """`Observation.like`; with `BY_VALUE`, the moves and conditions of the observation, or None if they have no hash."""
     if observation.like is not BY_VALUE:
         return observation.like
     moves = tuple(

@@ -96,7 +96,8 @@ class CellSubstitution:
         self._terms = tuple(e.subterms(*roots))
         """Each term after its subterms."""
         self._readers: dict[Expr, dict[Value, list[int]]] = {}
-        """By variable and constant index, the positions of the terms that read the element; `_WHOLE` stands for all."""
+        """By variable and constant index, the positions of the terms that read this element; under `_WHOLE`, those of the
+        terms that read the whole variable."""
 
     def changed(self, mapping: Mapping[Expr, Expr]) -> Mapping[Expr, Expr]:
         """The terms that become others, by the replacement of variables; a term without an entry stays as it is."""

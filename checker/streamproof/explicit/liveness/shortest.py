@@ -213,7 +213,7 @@ class ShortestLasso:
             level, steps = following, steps + 1
 
     def _spend(self, edges: int) -> bool:
-        """Whether so many more edges may be followed."""
+        """Take `edges` from the work that is left; whether it suffices."""
         self.work -= edges
         if self.work < 0 or (self._look - self.work > OFTEN and self.is_over()):
             self.proved = False
