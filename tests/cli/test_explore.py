@@ -31,6 +31,7 @@ from streamproof.exploring.explorer import Explorer, explorer_of
 from streamproof.exploring.page import explorer_page, query_of, visit_of
 from streamproof.exploring.server import ExplorerServer
 from streamproof.exploring.terminal import Session
+from streamproof.report.behaviour import behaviour_page
 from streamproof.system.interpreter import Interpreter
 from streamproof.traces.replay import replay
 
@@ -579,6 +580,7 @@ def test_a_journey_in_a_browser_by_keys_alone(serve: Callable[[Explorer], Client
         browser.open(client.origin + client.root)
         browser.key("1")
         browser.until("location.search.includes('s=schedule') && document.readyState === 'complete'")
+        assert "status SCHEDULED" in browser.js("document.querySelector('svg.graph').textContent")
         browser.key("ArrowLeft")
         browser.until("location.search.includes('at=0') && document.readyState === 'complete'")
         browser.key("/")
@@ -595,6 +597,35 @@ def test_a_journey_in_a_browser_by_keys_alone(serve: Callable[[Explorer], Client
             assert browser.js("document.documentElement.scrollWidth") <= width
             browser.screenshot(tmp_path / f"{width}.png")
         assert browser.js("getComputedStyle(document.querySelector('img')).width") != "0px"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(PROGRAM is None, reason="needs chromium: apt-get install chromium")
+def test_tokens_move_on_the_graph_in_a_browser(serve: Callable[[Explorer], Client], tmp_path: Path) -> None:
+    """At each step of the explorer, and by arrow keys in the saved page, at 390 and 1280 px, light and dark."""
+    tokens_shown = "[...document.querySelectorAll('svg.graph text.token')].filter((t) => t.checkVisibility())"
+    shown = f"{tokens_shown}.map((t) => t.textContent)"
+    explored = explorer("baton", "head-unasked")
+    client = serve(explored)
+    visit = explored.violate("no_early_end")
+    tokens = [["RECORD"], [], ["END"], ["L"], []]
+    path = tmp_path / "behaviour.html"
+    path.write_text(behaviour_page(explored.system, visit.trace))
+    with Chromium(tmp_path / "profile") as browser:
+        browser.open(client.origin + client.root + "?" + query_of(explored, visit.move(0)))
+        assert browser.js(shown) == []
+        for at, expected in enumerate(tokens, 1):
+            browser.key("ArrowRight")
+            browser.until(f"document.title.endsWith('state {at}') && document.readyState === 'complete'")
+            assert browser.js(shown) == expected
+        browser.open(path.as_uri())
+        browser.js("document.querySelector('.stepper :checked').focus()")
+        for expected in reversed([[], *tokens[:-1]]):
+            browser.key("ArrowUp")
+            browser.until(f"JSON.stringify({shown}) === {json.dumps(json.dumps(expected, separators=(',', ':')))}")
+        for width, dark in nonempty([(390, True), (390, False), (1280, True)]):
+            browser.resize(width, dark=dark)
+            assert browser.js("document.documentElement.scrollWidth") <= width
 
 
 RETRY = '''

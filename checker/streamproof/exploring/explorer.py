@@ -21,6 +21,7 @@ from streamproof.base.records import dataclass, replace
 from streamproof.engines.registry import CHECKS
 from streamproof.exchange.itf.reading import load, read_meta
 from streamproof.exchange.itf.writing import Origin
+from streamproof.report.token_graph import TokenGraph
 from streamproof.selection import Selection, select
 from streamproof.system.build import TRUE, and_, or_
 from streamproof.system.interpreter import Interpreter, with_derived
@@ -139,6 +140,11 @@ class Explorer:
     def origin(self) -> Origin | None:
         """The origin of saved behaviours."""
         return origin_of(self.selection.target.text)
+
+    @cached_property
+    def tokens(self) -> TokenGraph:
+        """The drawing of states on the graph of processes and channels."""
+        return TokenGraph(self.system)
 
     @cached_property
     def initial(self) -> tuple[State, ...]:

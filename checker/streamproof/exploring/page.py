@@ -81,6 +81,7 @@ def explorer_page(
         take=take,
         initial=explorer.initial[:MANY] if not trace.steps else (),
         drawing=drawing(system, trace),
+        graph=explorer.tokens.svg(visit.state, trace.states[visit.at - 1] if visit.at else None),
         source=source,
         most=MAX_LABELS,
     )

@@ -1,4 +1,4 @@
-"""One behaviour as one HTML file, without scripts and requests: explanation, sequence diagram, and every state."""
+"""One behaviour as one HTML file, without scripts and requests: explanation, drawings, and every state."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from streamproof.base.text import Line, visible
 from streamproof.exchange.drawings.sequence import sequence_svg
 from streamproof.report.pages import environment
+from streamproof.report.token_graph import TokenGraph
 from streamproof.system.interpreter import with_derived
 from streamproof.system.model import Property, System
 from streamproof.system.sorts import show
@@ -17,7 +18,7 @@ from streamproof.system.verdict import Trace
 from streamproof.traces.render import About, counterexample
 
 DRAWN = 60
-"""Largest number of steps that are drawn as a sequence diagram."""
+"""Largest number of steps of a behaviour that is drawn."""
 
 
 def styled_html(lines: Iterable[Line]) -> Markup:
@@ -39,6 +40,15 @@ def drawing(system: System, trace: Trace, prop: Property | None = None) -> Marku
     return Markup(f'<img alt="sequence diagram of the steps that are listed" src="data:image/svg+xml;base64,{svg}">')
 
 
+def graphs(system: System, trace: Trace) -> list[Markup]:
+    """The drawing of each state on the graph of processes and channels; none without such a graph, or with too many steps."""
+    drawn = TokenGraph(system)
+    if not drawn.drawn or len(trace.steps) > DRAWN:
+        return []
+    pairs = zip(trace.states, (None, *trace.states), strict=False)
+    return [svg for state, before in pairs if (svg := drawn.svg(state, before)) is not None]
+
+
 def behaviour_page(system: System, trace: Trace, prop: Property | None = None) -> str:
     """The page of a behaviour that `traces.replay` has passed; `prop` is the property that it violates or reaches."""
     shown, seen = with_derived(system, trace)
@@ -47,4 +57,4 @@ def behaviour_page(system: System, trace: Trace, prop: Property | None = None) -
     labels = ["initial state", *(step.label for step in trace.steps)]
     facts = {"system": system, "prop": prop, "lines": styled_html(lines), "drawing": drawing(system, trace, prop)}
     template = environment().get_template("behaviour.html.j2")
-    return template.render(facts, states=list(zip(labels, states, strict=False)))
+    return template.render(facts, graphs=graphs(system, trace), states=list(zip(labels, states, strict=False)))

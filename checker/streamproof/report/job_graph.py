@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from streamproof.report.layers import HEIGHT, WIDTH, Point, arrow, layers, layout
+from streamproof.report.layers import HEIGHT, WIDTH, Column, arrow, layers, layout
 
 MOST_VERTICES: Final = 40
 COLOURS: Final = 8
@@ -42,7 +42,7 @@ def drawn_graph(vertices: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[s
     return found.svg(pieces, "Job graph")
 
 
-def _edge(chain: Sequence[Point], edge: Mapping[str, Any]) -> Markup:
+def _edge(chain: Sequence[Column], edge: Mapping[str, Any]) -> Markup:
     said = ", ".join(cut(t) for t in (edge["exchange"] or "exchange not known", edge["pattern"] or "") if t)
     return arrow(chain, _STYLES.get(edge["exchange"] or "", "other"), said)
 

@@ -20,14 +20,16 @@ _DEEPEST = 160
 """Maximum number of passes over the edges."""
 
 Point = tuple[float, float]
+Column = tuple[float, float, float]
+"""The middle of a box or of a lane, its upper and its lower side."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayeredDrawing:
-    """The middle of the upper side of each box, the way of each edge through such middles, and the size of the drawing."""
+    """The middle of the upper side of each box, the way of each edge from box to box, and the size of the drawing."""
 
     place: Mapping[int, Point]
-    chains: Sequence[Sequence[Point]]
+    chains: Sequence[Sequence[Column]]
     width: float
     height: float
 
@@ -38,8 +40,13 @@ class LayeredDrawing:
         ).format(w=round(self.width), h=round(max(self.height, 2)), l=label, p=Markup().join(pieces))
 
 
-def layout(layer: Sequence[int], edges: Sequence[tuple[int, int]], kept: Collection[int]) -> LayeredDrawing:
-    """The layout of the boxes `kept`, each in its layer, and of edges between them.
+def layout(
+    layer: Sequence[int],
+    edges: Sequence[tuple[int, int]],
+    kept: Collection[int],
+    sizes: Sequence[Point] = (),
+) -> LayeredDrawing:
+    """The layout of the boxes `kept`, each in its layer, and of edges between them; `sizes` are widths and heights.
 
     An edge that skips layers has a lane of its own in each of them, so that no box hides it.
     """
@@ -55,17 +62,21 @@ def layout(layer: Sequence[int], edges: Sequence[tuple[int, int]], kept: Collect
             rows[at].append(lane)
         lanes += len(skipped)
     _uncross(rows, [pair for chain in chains for pair in pairwise(chain)])
-    wide = [WIDTH if v < count else _LANE for v in range(lanes)]
+    size = [*(sizes or [(WIDTH, HEIGHT)] * count), *[(_LANE, 0)] * (lanes - count)]
+    wide = [width for width, _ in size]
     widths = {key: sum(wide[v] + _ACROSS for v in row) - _ACROSS for key, row in rows.items()}
     width = max(widths.values(), default=0) + 2
-    place: dict[int, Point] = {}
-    for down, key in enumerate(sorted(rows)):
+    column: dict[int, Column] = {}
+    top = 1.0
+    for key in sorted(rows):
         left = (width - widths[key]) / 2
+        high = max(size[v][1] for v in rows[key])
         for v in rows[key]:
-            place[v] = (left + wide[v] / 2, 1 + down * (HEIGHT + _DOWN))
+            column[v] = (left + wide[v] / 2, top, top + (size[v][1] or high))
             left += wide[v] + _ACROSS
-    height = len(rows) * (HEIGHT + _DOWN) - _DOWN + 2
-    return LayeredDrawing(place, [[place[v] for v in chain] for chain in chains], width, height)
+        top += high + _DOWN
+    place = {v: (x, y) for v, (x, y, _) in column.items()}
+    return LayeredDrawing(place, [[column[v] for v in chain] for chain in chains], width, top - _DOWN + 1)
 
 
 def layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
@@ -93,16 +104,17 @@ def _uncross(rows: Mapping[int, list[int]], pairs: Sequence[tuple[int, int]]) ->
             position[v] = at - len(row) / 2
 
 
-def arrow(chain: Sequence[Point], style: str, title: str) -> Markup:
-    """An edge through the middles of the tops of two boxes, and of the lanes between them."""
-    (x, y), path = chain[0], []
-    path.append(f"M{x:g} {y + HEIGHT:g}")
-    for at, (x1, y1) in enumerate(chain[1:], 2):
-        y0, end = y + HEIGHT, y1 if at < len(chain) else y1 - 4
-        bend = max((end - y0) / 2, 8)
-        path.append(f"C{x:g} {y0 + bend:g} {x1:g} {end - bend:g} {x1:g} {end:g}")
-        path += [f"V{y1 + HEIGHT:g}"] if at < len(chain) else []
-        x, y = x1, y1
-    return Markup(
-        '<path class="edge {}" d="{}"><title>{}</title></path><path class="tip" d="M{:g} {:g}l-4 -6h8z"/>'
-    ).format(style, "".join(path), title, x, y)
+def arrow(chain: Sequence[Column], style: str, title: str, *, up: bool = False, tip: bool = True) -> Markup:
+    """An edge from the first box of a chain down to the last, through the lanes between them; `up`: its tip is above."""
+    (x, _, y), path = chain[0], []
+    start = y + 4 if up else y
+    path.append(f"M{x:g} {start:g}")
+    for at, (x1, y1, below) in enumerate(chain[1:], 2):
+        end = y1 if at < len(chain) or up else y1 - 4
+        bend = max((end - y) / 2, 8)
+        path.append(f"C{x:g} {y + bend:g} {x1:g} {end - bend:g} {x1:g} {end:g}")
+        path += [f"V{below:g}"] if at < len(chain) else []
+        x, y = x1, below
+    x, y, side = (chain[0][0], chain[0][2], 6) if up else (chain[-1][0], chain[-1][1], -6)
+    head = Markup('<path class="tip" d="M{:g} {:g}l-4 {}h8z"/>').format(x, y, side) if tip else Markup()
+    return Markup('<path class="edge {}" d="{}"><title>{}</title></path>{}').format(style, "".join(path), title, head)

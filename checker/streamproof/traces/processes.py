@@ -39,16 +39,27 @@ class Processes:
         for (name, value), text in zip(instance.args, instance.texts[0], strict=True):
             kind = self._kinds.get((instance.action, name))
             if kind is not None:
-                found.append(self._named(kind, value, text))
+                found.append(self.named(kind, value, text))
         return tuple(dict.fromkeys(found))
 
-    def _named(self, kind: str, value: Any, text: str) -> str:
+    def named(self, kind: str, value: Any, text: str) -> str:
+        """The name of a process of a kind."""
         is_name = isinstance(value, str) and not text.isdecimal()
         return text if is_name else f"{kind} {text}"
 
     @cached_property
     def _kinds(self) -> dict[_Kind, str]:
         """The name of the kind of each parameter that indexes an array."""
+        return {member: name for name, members, _ in self._groups for member in members}
+
+    @cached_property
+    def indexed(self) -> dict[tuple[str, int], str]:
+        """The kind of the processes that are the indices of an array, by its variable and level; parameters index these."""
+        return {place: name for name, _, places in self._groups for place in places}
+
+    @cached_property
+    def _groups(self) -> list[tuple[str, set[_Kind], set[tuple[str, int]]]]:
+        """Each kind: its name, the parameters of this kind, and the arrays that they index."""
         indexed = {key: places for a in self.system.actions for key, places in _indexed(a)}
         groups: list[tuple[set[_Kind], set[tuple[str, int]]]] = []
         for key, places in indexed.items():
@@ -58,11 +69,11 @@ class Processes:
                 joined, shared = joined | group[0], shared | group[1]
             groups.append((joined, shared))
         order = list(indexed)
-        named = dict[_Kind, str]()
-        for members, _ in groups:
+        found = []
+        for members, places in groups:
             names = Counter(name for _, name in sorted(members, key=order.index))
-            named |= dict.fromkeys(members, names.most_common(1)[0][0])
-        return named
+            found.append((names.most_common(1)[0][0], members, places))
+        return found
 
 
 def _part(label: str) -> str:

@@ -175,7 +175,7 @@ def _messages(
     old, new = (look(system, change.place, state) for state in (trace.states[number], after))
     sort = new.sort
     assert isinstance(sort, QueueSort)
-    before, now = ([_short(sort.element, value) for value in seen.value] for seen in (old, new))
+    before, now = ([short_text(sort.element, value) for value in seen.value] for seen in (old, new))
     link = next((links[str(key)] for key in change.place.keys if str(key) in links), None)
     place = str(change.place)
     for text in (Counter(before) - Counter(now)).elements():
@@ -187,7 +187,7 @@ def _messages(
         messages.append(DrawnMessage(text, number, link))
 
 
-def _short(sort: Sort, value: Value) -> str:
+def short_text(sort: Sort, value: Value) -> str:
     """A message in few words: names without their fields, and only the other fields that have no default value."""
     if not isinstance(sort, RecordSort):
         return show(sort, value)
