@@ -17,7 +17,7 @@ from streamproof.selection import select
 from streamproof.system.interpreter import Interpreter
 from streamproof.system.model import State, System
 from streamproof.traces.places import leaves
-from streamproof.traces.process_graph import SiteEdge, ProcessGraph
+from streamproof.traces.process_graph import ProcessGraph, SiteEdge
 from streamproof_models.baton.machine import Routes
 from streamproof_models.scopes.topologies import topology
 

@@ -15,7 +15,7 @@ from streamproof.report.layers import Point, arrow, layers, layout
 from streamproof.system.model import State, System
 from streamproof.system.sorts import BagSort, QueueSort, SetSort, bag_items, ordered
 from streamproof.traces.places import Seen
-from streamproof.traces.process_graph import SiteEdge, ProcessGraph
+from streamproof.traces.process_graph import ProcessGraph, SiteEdge
 
 MOST_SITES: Final = 60
 """Largest number of vertices and channels that are drawn."""
