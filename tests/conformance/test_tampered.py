@@ -67,7 +67,7 @@ def test_every_edit_is_caught(folder: str, name: str, flink_logs: Path, flink_mo
 @pytest.mark.long
 def test_the_documented_table_is_the_tools(flink_logs: Path, flink_more: Path) -> None:
     """The users' page lists every kind of edit, as often as its command makes them; all but exchanged neighbours are hits."""
-    page = (ROOT / "docs" / "how-to-validate-flink.md").read_text()
+    page = (ROOT / "docs" / "flink-checks-tested.md").read_text()
     rows = re.findall(r"^\| ([^|]+?) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
     documented = {kind: tuple(map(int, counts)) for kind, *counts in rows}
     made: Counter[str] = Counter()

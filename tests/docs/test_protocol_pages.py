@@ -51,7 +51,7 @@ PAGES = {
     "slot_owners": "protocols/slots.md",
     "slot_pool": "protocols/slots.md",
     "slot_views": "protocols/slots.md",
-    "task_attempt": "how-to-validate-flink.md",
+    "task_attempt": "flink-checks.md",
     "task_descriptors": "protocols/regions.md",
 }
 """The pages of models that share one, below docs/; any other model has a page of its own name under docs/protocols/."""
