@@ -77,7 +77,7 @@ bench: $(STAMP)  ## run every benchmark, Spin beside the explorer; each prints i
 proofs: $(STAMP)  ## prove every bundled model and variant, which takes half an hour; writes docs/proofs.md
 	$(BIN)/python benchmarks/proofs.py --write
 
-certificates: $(STAMP)  ## measure the certificates of some models; writes a table of docs/how-to-trust-a-verdict.md
+certificates: $(STAMP)  ## measure the certificates of some models; writes a table of docs/how-to-certify.md
 	$(BIN)/python tools/certificates.py --write
 
 mutants: $(STAMP)  ## mutation testing of the code that decides verdicts, which takes an hour; goes on where it ended

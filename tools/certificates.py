@@ -1,4 +1,4 @@
-"""Sizes and verification times of certificates: the table of docs/how-to-trust-a-verdict.md, measured on this machine.
+"""Sizes and verification times of certificates: the table of docs/how-to-certify.md, measured on this machine.
 
     python tools/certificates.py [--write]
 
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to-trust-a-verdict.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to-certify.md"
 HEAD = "| model | states | certificate | written with the check in | verified in |\n|---|---|---|---|---|\n"
 ROWS = (
     ("`failover`", ("check", "failover")),

@@ -44,7 +44,7 @@ from page_section import placed
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "mutants"
 EXPLAINED = ROOT / "tools" / "mutants.tsv"
-PAGE = ROOT / "docs" / "how-to-trust-a-verdict.md"
+PAGE = ROOT / "docs" / "how-to-compare-engines.md"
 SEED = "1"
 ROOTS = ("checker", "models", "specs", "runtime")
 LIBRARIES = (
