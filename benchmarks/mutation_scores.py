@@ -1,9 +1,10 @@
 """Judge the mutants of every bundled model by its properties, and write docs/mutation-scores.md.
 
-    python benchmarks/mutation_scores.py [--seconds 60] [--states 20000] [--only MODEL ...] [--again] [--write]
+    python benchmarks/mutation_scores.py [--seconds 60] [--states 60000] [--only MODEL ...] [--again] [--write]
 
-Each model runs at its small size, in a process of its own. Its mutants are judged in their order until the seconds are over;
-a model with more states is not run. Survivors are classified by a comparison of all their behaviours with the model's.
+Each model runs at its small size, in a process of its own. Its mutants are judged in their order until the seconds of
+processor time are over; a model with more states is not run. Survivors are classified by a comparison of all their
+behaviours with the model's.
 Results are kept in build/mutation_scores/, so that a run that was ended goes on; `--write` makes the page of what is there.
 """
 
@@ -60,17 +61,17 @@ def classified(system: System, mutant: Mutant, options: SearchOptions) -> str:
 def judge(job: tuple[str, float, int]) -> dict[str, Any]:
     """The result of one model."""
     name, seconds, states = job
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     target = find(name)
     sizes = target.variant(None).sizes
     try:
         system = target.system(None, dict(sizes.get(SMALL, {})))
         every = list(mutants(system))
-        options = SearchOptions(max_states=states, time_limit=max(1.0, seconds / 2))
-        found = mutate(system, options, only=lambda mutant: time.monotonic() < end)
+        options = SearchOptions(max_states=states, time_limit=2 * seconds)
+        found = mutate(system, options, only=lambda mutant: time.process_time() < end)
     except StreamproofError as error:
         return {"model": name, "why": error.message.replace("\n", " ")}
-    finish = time.monotonic() + seconds
+    finish = time.process_time() + seconds
     rows = [row(system, one, options, finish) for one in found.judged]
     return {
         "model": name,
@@ -87,7 +88,7 @@ def row(system: System, one: JudgedMutant, options: SearchOptions, finish: float
     """A judged mutant as JSON data."""
     kind = None
     if one.answer == SURVIVED:
-        left = finish - time.monotonic()
+        left = finish - time.process_time()
         kind = (
             UNCLASSIFIED
             if left <= 0
@@ -156,8 +157,8 @@ def page(results: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "`python benchmarks/mutation_scores.py --write` wrote this page. Each model runs at its small size, those without"
     yield (
-        f"sizes at their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds for its mutants, in "
-        "their order, on a machine shared with other work."
+        f"sizes at their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds of processor time for "
+        "its mutants, in their order."
     )
     yield "*Mutants* says how many were judged where the time was over before the last one. The variants of a model, which"
     yield "break its rules on purpose, are not counted."
@@ -203,7 +204,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--states", type=int, default=20_000)
+    parser.add_argument("--states", type=int, default=60_000)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--write", action="store_true")

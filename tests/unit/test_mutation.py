@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,8 +34,11 @@ from streamproof import (
     temporal,
     terminal,
 )
+from streamproof.base.errors import ModelError
 from streamproof.base.options import SearchOptions
 from streamproof.cli.verbs import cli
+from streamproof.model_registry import find
+from streamproof.mutation import judging
 from streamproof.mutation.judging import (
     EQUIVALENT,
     KILLED,
@@ -260,6 +264,41 @@ def test_answers_about_random_systems(first: int) -> None:
                 wrong = [f for f in noticed.findings if f.verdict in (sp.Verdict.VIOLATED, sp.Verdict.ERROR)]
                 assert wrong or noticed.mistake, (seed, mutant.label)
     assert min(counts[KILLED], counts[SURVIVED], counts[EQUIVALENT]) >= 3
+
+
+def by_searches(system: System, options: SearchOptions, patch: pytest.MonkeyPatch) -> Mutation:
+    """The answers of a search of each mutant as a whole."""
+    with patch.context() as within:
+        within.setattr(judging, "_known_graph", lambda original, properties: None)
+        return mutate(system, options)
+
+
+def compare_with_searches(system: System, options: SearchOptions, patch: pytest.MonkeyPatch) -> Counter[str]:
+    """The steps of the original save searches, and change neither an answer nor a difference nor an idle property. Without a
+    mistake of the model, the noticing properties are some of those that a whole search finds."""
+    found, other = mutate(system, options), by_searches(system, options, patch)
+    assert found.idle == other.idle
+    for one, whole in zip(found.judged, other.judged, strict=True):
+        assert (one.mutant, one.answer, one.difference) == (whole.mutant, whole.answer, whole.difference)
+        assert set(one.by) <= set(whole.by) or MISTAKE in whole.by, one.mutant.label
+        assert (MISTAKE in one.by) == (MISTAKE in whole.by), one.mutant.label
+    return found.counts
+
+
+@pytest.mark.push
+@pytest.mark.parametrize("first", share(range(0, 200, 4), 25))
+def test_known_steps_change_no_answer(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers with the state graph of the original are those of a search of each mutant."""
+    for seed in range(first, first + 4):
+        with suppress(ModelError, UsageError):  # no initial state, no property that holds, a mistake
+            compare_with_searches(random_system(Random(seed)), SearchOptions(max_states=5_000), monkeypatch)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["blocking_result", "buffer_pool", "region_core", "partition_states", "slot_offers"])
+def test_known_steps_change_no_answer_about_a_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same of bundled models."""
+    assert compare_with_searches(find(name).system(), SearchOptions(max_states=20_000), monkeypatch)[KILLED] > 20
 
 
 def test_every_kind_of_mutant_differs_from_the_system() -> None:

@@ -451,11 +451,7 @@ def explore(
             search, tier, followed = run_tiers(task, early, reduced) if turns is None else turns.run()
         if on_progress is not None and search.stopped is None:
             on_progress(search.progress(budget.elapsed))
-        if not search.known and search.stopped is None:
-            raise ModelError(
-                f"{system.name} has no initial state",
-                remedy="no choice of initial values satisfies its initial condition",
-            )
+        expect_initial_state(search, system)
         findings, mistake, liveness = judge(search, followed, early)
         left_out = followed.left_out
         if search.stopped is not None:
@@ -479,6 +475,15 @@ def explore(
         if system.constraint is None:
             return explored
         return within_constraint(system, explored)
+
+
+def expect_initial_state(search: LevelSearch, system: System) -> None:
+    """Raises `ModelError` if a complete search has found no state."""
+    if not search.known and search.stopped is None:
+        raise ModelError(
+            f"{system.name} has no initial state",
+            remedy="no choice of initial values satisfies its initial condition",
+        )
 
 
 def _reductions(task: SearchTask) -> Callable[[int | None], ReductionPlan]:

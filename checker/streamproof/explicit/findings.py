@@ -169,8 +169,8 @@ def judge(
 
     Also reports the violations that were not reported during the search."""
     early.after_level(search, plan)
-    judges = _SearchJudge(search, plan)
-    mistake = Mistake(*judges.witnesses.mistake_of_model(search.faulty)) if search.faulty >= 0 else None
+    judges = SearchJudge(search, plan)
+    mistake = judges.mistake()
     findings: list[Finding] = []
     for number, prop in enumerate(judges.originals):
         if prop.name in early.violated:
@@ -185,7 +185,7 @@ def judge(
 
 def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) -> list[Finding]:
     """The violations found during a search, without those in `known`, shortest traces first."""
-    judges = _SearchJudge(search, plan)
+    judges = SearchJudge(search, plan)
     findings = []
     for number, prop in enumerate(judges.originals):
         event = search.events.get(number)
@@ -194,7 +194,7 @@ def violations(search: LevelSearch, plan: ReductionPlan, known: Container[str]) 
     return sorted(filter(None, findings), key=lambda finding: len(finding.trace or ()))
 
 
-class _SearchJudge:
+class SearchJudge:
     """The verdicts of one search. `originals`: the properties of the original system, not simplified."""
 
     def __init__(self, search: LevelSearch, plan: ReductionPlan) -> None:
@@ -211,6 +211,11 @@ class _SearchJudge:
         """For the traces of violations and of reached states."""
         search = self.search
         return Witnesses(search.scalarised, search.state, search.parent, self.plan.symmetry, search.instance)
+
+    def mistake(self) -> Mistake | None:
+        """The model's evaluation error, if the search found one."""
+        faulty = self.search.faulty
+        return Mistake(*self.witnesses.mistake_of_model(faulty)) if faulty >= 0 else None
 
     def interruptible(self, number: int, prop: Property, mistake: Mistake | None) -> Finding:
         """The finding; *inconclusive* after an interrupt, so that the other findings are still reported."""

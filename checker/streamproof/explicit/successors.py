@@ -178,12 +178,13 @@ def expander(
     graph: bool = False,
     canonical: Callable[[State], State] | None = None,
     tuning: Tuning = TUNING,
+    judges: dict[int, Judge] | None = None,
 ) -> Expand:
     """The successor function of a simplified scalar system; it also checks the numbered step properties.
 
     With `edges`, it appends the number of each successor to `_edges`, and -1 after the last one of each state. With `graph`,
     it can also record the steps. With `canonical`, states are canonical representatives; each successor is replaced by its
-    representative after its step is checked.
+    representative after its step is checked. `judges` keeps the functions of step properties for further calls.
     """
     rules = rules_of(system, steps, apart=tuning.large_property)
     live = [rule for rule in rules if b.FALSE not in rule.guard]
@@ -215,8 +216,10 @@ def expander(
         )
         writer.line(f"return _number - _first, ({generated}), ({distinct}), _least, _most, _stuck, _faulty")
     called = {number for rule in live for number in rule.apart}
-    judges = {f"_judge{k}": StepClaim(system, k, prop).judge() for k, prop in steps if k in called}
-    return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical, **judges))
+    judges = {} if judges is None else judges
+    judges.update({k: StepClaim(system, k, prop).judge() for k, prop in steps if k in called and k not in judges})
+    named = {f"_judge{k}": judges[k] for k in called}
+    return cast(Expand, load("expand", system.name, writer.source, _canonical=canonical, **named))
 
 
 def _rule(

@@ -10,16 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from streamproof.base.errors import EvaluationError, StreamproofError, UsageError
-from streamproof.base.options import SearchOptions
+from streamproof.base.errors import EvaluationError, StreamproofError, TooLarge, UsageError
+from streamproof.base.options import PYTHON, SearchOptions
 from streamproof.base.records import dataclass, replace
-from streamproof.explicit.exploration import Exploration, explore
-from streamproof.explicit.witness import Witnesses
+from streamproof.explicit.exploration import Exploration, expect_initial_state, explore
+from streamproof.explicit.findings import SearchJudge
+from streamproof.explicit.level_search import ReductionPlan, Stop
+from streamproof.explicit.witness import Disagreement, Witnesses
+from streamproof.mutation.known_graph import MOST_STATES, ChangedSystem, KnownGraph, MutantSearch
 from streamproof.mutation.mutants import Mutant, mutants
 from streamproof.mutation.property_parts import PropertyPart, property_parts
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.model import Instance, Property, State, System
-from streamproof.system.verdict import Trace, Verdict
+from streamproof.system.model import Instance, Kind, Property, State, System
+from streamproof.system.verdict import Finding, Mistake, Trace, Verdict
 from streamproof.traces.places import changes
 
 KILLED, SURVIVED, EQUIVALENT, UNDECIDED = "killed", "survived", "equivalent", "undecided"
@@ -41,7 +44,7 @@ class MutantDifference:
 
 @dataclass(frozen=True, slots=True)
 class JudgedMutant:
-    """The answer about a mutant. `by`: the properties that notice it; `because`: why it is undecided."""
+    """The answer about a mutant. `by`: properties that notice it (see `_MutantJudge`); `because`: why it is undecided."""
 
     mutant: Mutant
     answer: str
@@ -110,7 +113,7 @@ def mutate(
     mutant has limits of its own. An interrupt ends it with the mutants judged so far.
     """
     options = replace(options, tuning=replace(options.tuning, cycle_work=0))  # lassos are not shown
-    original = explore(system, options)
+    original = _explored(system, options)
     if original.mistake is not None or not original.complete:
         why = "its rules fail" if original.mistake is not None else f"the search ended early ({original.stopped})"
         raise UsageError(f"{system.name} has no answers to compare with: {why}", remedy="choose a smaller system")
@@ -136,6 +139,14 @@ def mutate(
     others = tuple(f.property for f in original.findings if f.property not in holding)
     answers = () if shares is None or interrupted else tuple(shares.answers())
     return Mutation(holding, others, original.counts.distinct, tuple(judged), interrupted, answers)
+
+
+def _explored(system: System, options: SearchOptions) -> Exploration:
+    """The search of the original: by generated Python, whose states are at hand, unless there are many."""
+    most = min(options.max_states or MOST_STATES, MOST_STATES)
+    found = explore(system, replace(options, tier=PYTHON, max_states=most))
+    many = found.stopped == Stop.STATES.value and most != options.max_states
+    return explore(system, options) if many else found
 
 
 class _Shares:
@@ -184,11 +195,27 @@ class _Shares:
                 yield JudgedPart(part, NEEDED if known is Verdict.VIOLATED else OPEN)
 
 
+def _known_graph(original: Exploration, properties: Sequence[str]) -> KnownGraph | None:
+    """The state graph of a system without a constraint, if it is small."""
+    if original.system.constraint is not None or original.counts.distinct > MOST_STATES:
+        return None
+    try:
+        return KnownGraph(original, original.system, properties)
+    except TooLarge:
+        return None
+
+
 def _with_properties(system: System, more: tuple[Property, ...]) -> System:
     return replace(system, properties=(*system.properties, *more))
 
 
 class _MutantJudge:
+    """Judges mutants: on the state graph of the original if there is one, else by a search of each.
+
+    On the graph, temporal properties and termination are decided last; one that has noticed a mutant is not asked about
+    another that is noticed without it. So a property is idle if and only if no mutant violates it within the limits.
+    """
+
     def __init__(
         self, original: Exploration, options: SearchOptions, own: Sequence[str], shares: _Shares | None
     ) -> None:
@@ -197,6 +224,8 @@ class _MutantJudge:
         self._own, self._shares = own, shares
         self._system = original.system
         self._interpreter = Interpreter(self._system)
+        self._graph = None if shares is not None else _known_graph(original, own)
+        self._noticed: Counter[str] = Counter()
 
     @cached_property
     def _states(self) -> list[State]:
@@ -205,32 +234,98 @@ class _MutantJudge:
     def judged(self, mutant: Mutant) -> JudgedMutant | None:
         """The answer about a mutant; None after an interrupt."""
         try:
-            found = explore(mutant.system, self._options)
-        except UsageError:
+            found = self._by_graph(mutant) if self._graph is not None else self._by_search(mutant)
+        except (UsageError, Disagreement):
             raise
         except StreamproofError as error:  # no initial state, or a search that is impossible
             return JudgedMutant(mutant, UNDECIDED, because=error.message)
+        if found is not None:
+            self._noticed.update(found.by)
+        return found
+
+    def _by_search(self, mutant: Mutant) -> JudgedMutant | None:
+        found = explore(mutant.system, self._options)
         if found.interrupted:
             return None
         findings = [f for f in found.findings if f.property in self._own]
         if self._shares is not None:
             self._shares.note(mutant, {f.property: f.verdict for f in found.findings})
-        by = tuple(f.property for f in findings if f.verdict in (Verdict.VIOLATED, Verdict.ERROR))
-        if found.mistake is not None:
-            by = (*(f.property for f in findings if f.verdict is Verdict.VIOLATED), MISTAKE)
+        return self._answered(
+            mutant,
+            findings,
+            found.stopped,
+            mistake=found.mistake is not None,
+            difference=lambda: self._difference(mutant),
+        )
+
+    def _by_graph(self, mutant: Mutant) -> JudgedMutant | None:
+        assert self._graph is not None, "there is one"
+        changed = ChangedSystem(self._graph, mutant)
+        first = None if changed.begins_elsewhere else changed.first_difference()
+        initial = self._initial(Interpreter(mutant.system)) if changed.begins_elsewhere else None
+        if first is None and initial is None and mutant.kind != "fairness":
+            return JudgedMutant(mutant, EQUIVALENT)
+        search = MutantSearch(changed, self._options)
+        with search.budget.listening():
+            search.run()
+            expect_initial_state(search, mutant.system)
+            judge = SearchJudge(search, ReductionPlan())
+            mistake = judge.mistake()
+            findings = [] if search.budget.interrupted else list(self._findings(judge, mistake))
+        if search.budget.interrupted:
+            return None
+        if search.stopped is Stop.HANDOVER:
+            return self._by_search(mutant)
+        stopped = None if search.stopped is None else search.stopped.value
+        return self._answered(
+            mutant,
+            findings,
+            stopped,
+            mistake=mistake is not None,
+            difference=lambda: initial if first is None else self._difference(mutant, first),
+        )
+
+    def _findings(self, judge: SearchJudge, mistake: Mistake | None) -> Iterator[Finding]:
+        """The findings, those of temporal properties last: after a violation, only of those that have noticed nothing yet."""
+        late = (Kind.TEMPORAL, Kind.TERMINATION)
+        order = sorted(
+            range(len(judge.originals)),
+            key=lambda at: (judge.originals[at].kind in late, -self._noticed[judge.originals[at].name], at),
+        )
+        is_killed = mistake is not None
+        for at in order:
+            prop = judge.originals[at]
+            if prop.kind not in late or not is_killed or not self._noticed[prop.name]:
+                finding = judge.interruptible(at, prop, mistake)
+                is_killed = is_killed or finding.verdict is Verdict.VIOLATED
+                yield finding
+
+    def _answered(
+        self,
+        mutant: Mutant,
+        findings: Sequence[Finding],
+        stopped: str | None,
+        *,
+        mistake: bool,
+        difference: Callable[[], MutantDifference | None],
+    ) -> JudgedMutant:
+        noticing = (Verdict.VIOLATED,) if mistake else (Verdict.VIOLATED, Verdict.ERROR)
+        violated = {f.property for f in findings if f.verdict in noticing}
+        by = (*(name for name in self._own if name in violated), *([MISTAKE] if mistake else []))
         if by:
             return JudgedMutant(mutant, KILLED, by)
         undecided = next((f for f in findings if f.verdict is not Verdict.HOLDS), None)
-        if undecided is not None or not found.complete:
-            because = undecided.because if undecided is not None else f"the search ended early ({found.stopped})"
+        if undecided is not None or stopped is not None:
+            because = undecided.because if undecided is not None else f"the search ended early ({stopped})"
             return JudgedMutant(mutant, UNDECIDED, because=because.splitlines()[0])
-        difference = self._difference(mutant)
-        if difference is None and mutant.kind != "fairness":
+        shown = difference()
+        if shown is None and mutant.kind != "fairness":
             return JudgedMutant(mutant, EQUIVALENT)
-        return JudgedMutant(mutant, SURVIVED, difference=difference)
+        return JudgedMutant(mutant, SURVIVED, difference=shown)
 
-    def _difference(self, mutant: Mutant) -> MutantDifference | None:
-        """The first difference in the order of the search, which has the shortest behaviour."""
+    def _difference(self, mutant: Mutant, first: int = 0) -> MutantDifference | None:
+        """The first difference in the order of the search, which has the shortest behaviour; from no state before the number
+        `first` the steps differ."""
         interpreter = Interpreter(mutant.system)
         if mutant.action is None:
             return self._initial(interpreter)
@@ -241,7 +336,8 @@ class _MutantJudge:
             for key in dict.fromkeys([*before, *after])
             if before.get(key) != after.get(key)
         ]
-        for number, state in enumerate(self._states):
+        states = self._states if self._graph is None else map(self._graph.scalarised.decode, self._graph.states[first:])
+        for number, state in enumerate(states, 0 if self._graph is None else first):
             ours = list(self._steps(self._interpreter, [one for one, _ in changed], state))
             theirs = list(self._steps(interpreter, [other for _, other in changed], state))
             if ours != theirs:
