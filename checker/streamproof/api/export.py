@@ -100,8 +100,8 @@ def export(
 
     `form` is `itf`, `dot`, `sequence`, `html`, `promela`, `tla`, `smtlib` or `chc`. `actions` are the labels of a trace to
     write instead of those of properties. `limit` is the maximum number of states of a graph, `depth` the number of steps of
-    the queries of `smtlib`; `options` limit the search for traces and graphs, by `max_states` and `time_limit`. The other
-    arguments are those of `check`.
+    the queries of `smtlib`; `options` limit the search for traces and graphs, by `max_states` and `time_limit`, and have the
+    `view` of `tla`. The other arguments are those of `check`.
 
     Raises as `check`, `NoTrace` if no property has a trace, and `TooLarge` for a graph of too many states.
     """
@@ -112,8 +112,10 @@ def export(
     if actions and names:
         raise UsageError("actions and properties exclude each other", remedy="give one of them")
     for name in options.given():
-        if name not in ("properties", "max_states", "time_limit"):
+        if name not in ("properties", "max_states", "time_limit", "view"):
             raise UsageError(f"export does not support {name}", remedy="leave it out of the options")
+    if options.view is not None and form != "tla":
+        raise UsageError(f"{form} has no view", remedy="leave it out of the options, or export tla")
     if form in MODELS and (actions or (names and form not in ("promela", "chc"))):
         raise UsageError(f"{form} writes the whole model", remedy="leave out actions and properties")
     with within(options.time_limit):
@@ -144,7 +146,7 @@ def exported(
     elif form == "chc":
         documents = _clauses(system, names)
     elif form == "tla":
-        module = tla(system)
+        module = tla(system, options.view)
         documents = list(module.files.items())
         left_out = {name: f"{name}: TLA+ has no text for it" for name in module.left_out}
     elif actions:

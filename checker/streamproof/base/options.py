@@ -227,6 +227,11 @@ class SearchOptions:
     """Search one representative of each orbit of states."""
     por: bool = flag("Partial-order reduction: leave out redundant orders of independent steps.", default=False)
     """Search with stubborn sets (partial-order reduction)."""
+    view: tuple[str, ...] | None = flag(
+        "Search one state for all equal values of these variables and derived values, with commas between them.",
+        kind="str", unit="NAMES", read=lambda text: tuple(text.split(",")), text=lambda names: ",".join(names),
+    )  # fmt: skip
+    """Search the first state of each combination of values of these variables and derived values."""
     checkpoint: Path | None = flag(
         "Write a checkpoint to DIR once a minute, and when a limit ends the search.",
         unit="DIR", path={"file_okay": False}, again=False,
@@ -274,14 +279,19 @@ class SearchOptions:
     def _excluded(self) -> Iterator[tuple[str, str]]:
         """Why these options exclude each other, with the remedy."""
         several = self.workers is not None and self.workers > 1
-        python, stored = given_of("--tier", "--por"), given_of("--checkpoint", "--resume")
-        if self.tier == PYTHON or self.por:
+        python, stored = given_of("--tier", "--por", "--view"), given_of("--checkpoint", "--resume")
+        if self.view is not None:
+            if self.symmetry or self.por:
+                yield "a view is a reduction of its own", f"leave out --view, or {given_of('--symmetry', '--por')}"
+            if self.tier == COMPILED:
+                yield "only the Python tier searches by views", "leave out --view, or --tier"
+        if self.tier == PYTHON or self.por or self.view is not None:
             if several:
                 yield "only the compiled tier has workers", f"leave out --workers, or {python}"
             if self.storage is not None:
                 yield "only the compiled tier writes checkpoints", f"leave out {python}, or {stored}"
             if self.spill is not None:
-                yield "only the compiled tier spills to disk", f"leave out {given_of('--tier', '--por')}, or --spill"
+                yield "only the compiled tier spills to disk", f"leave out {python}, or --spill"
         if self.spill is not None and self.resume is not None and self.master is not None:
             yield "a search goes on in the folder of --resume", "leave out --spill"
         elif self.spill is not None and self.storage not in (None, Path(self.spill)):
@@ -296,7 +306,7 @@ class SearchOptions:
     @property
     def reduced(self) -> bool:
         """Whether a reduction is enabled."""
-        return self.symmetry or self.por
+        return self.symmetry or self.por or self.view is not None
 
     @property
     def depth(self) -> int:

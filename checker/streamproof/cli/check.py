@@ -46,8 +46,8 @@ class CheckArguments:
     )
     options: SearchOptions = part(
         SearchOptions,
-        *("max_states", "max_violations", "max_depth", "time_limit", "symmetry", "por", "tier", "workers", "memory"),
-        *("spill", "master", "checkpoint", "resume"),
+        *("max_states", "max_violations", "max_depth", "time_limit", "symmetry", "por", "view", "tier", "workers"),
+        *("memory", "spill", "master", "checkpoint", "resume"),
     )
     levels: int | None = flag("Stop after N breadth-first levels.", "--max-depth", hidden=True)
     first: bool = flag("Stop at the first violation: --max-violations 1.")
@@ -144,7 +144,7 @@ def command(given: CheckArguments) -> int:
     if options.reduced and (coverage or dot is not None):
         raise UsageError(
             "a reduced search does not visit all states and steps",
-            remedy=f"leave out {given_of('--coverage', '--dot')}, or {given_of('--symmetry', '--por')}",
+            remedy=f"leave out {given_of('--coverage', '--dot')}, or {given_of('--symmetry', '--por', '--view')}",
         )
     if dot is not None:
         expect_writable(dot, DOT)
@@ -234,6 +234,7 @@ def _expect_exploration(given: CheckArguments) -> None:
         "--engine bmc": given.engine == "bmc",
         "--symmetry": given.options.symmetry,
         "--por": given.options.por,
+        "--view": given.options.view,
     }
     for name in (name for name, wanted in asked.items() if wanted):
         raise UsageError(

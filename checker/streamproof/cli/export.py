@@ -42,9 +42,10 @@ class ExportArguments:
     svg: bool = flag("With dot: also draw it with Graphviz.")
     options: SearchOptions = part(
         SearchOptions,
-        *("max_states", "time_limit"),
+        *("max_states", "time_limit", "view"),
         max_states="Stop the search after N states.",
         time_limit="Stop the search after SECONDS.",
+        view="With tla: let TLC identify states by these variables and derived values, with commas between them.",
     )
     json_to: str | None = json_flag()
 
@@ -70,6 +71,8 @@ def command(given: ExportArguments) -> int:
         raise UsageError("--action and --property exclude each other", remedy="give one of them")
     if given.svg and form != "dot":
         raise UsageError("--svg draws what --format dot writes", remedy="write --format dot --svg")
+    if options.view is not None and form != "tla":
+        raise UsageError(f"--format {form} has no view", remedy="leave out --view, or write --format tla")
     chooses = form in ("promela", "chc")
     if form in MODELS and (actions or (properties and not chooses) or options.max_states or options.time_limit):
         rest = "--action, --max-states" if chooses else "--property, --action, --max-states"

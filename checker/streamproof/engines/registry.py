@@ -75,7 +75,7 @@ REASONS: Mapping[str, str] = {
 
 _LIMITS = frozenset({"properties", "max_depth", "time_limit", "query_limit", "stop_when_decided", "tuning"})
 _SEARCH = frozenset(SearchOptions.names()) - {"max_k", "query_limit", "master"} - _WALKS
-_ON_SPARK = (_SEARCH | {"master"}) - {"por", "tier", "workers", "checkpoint", "checkpoint_seconds"}
+_ON_SPARK = (_SEARCH | {"master"}) - {"por", "view", "tier", "workers", "checkpoint", "checkpoint_seconds"}
 _VISITS = "it visits no states"
 
 CHECKS: Mapping[str, RegisteredEngine] = {

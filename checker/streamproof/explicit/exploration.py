@@ -94,6 +94,10 @@ def run_tiers(task: SearchTask, early: EarlyEnd, plan: ReductionPlan) -> Outcome
     are generated Python.
     """
     task = _planned(task, early, plan)
+    if plan.view is not None:
+        from streamproof.explicit.reductions.view_search import ViewSearch
+
+        return _finished(ViewSearch(task, plan)), PYTHON, plan
     compiled = plan.stubborn is None and (task.compiles or task.budget.options.tier == COMPILED)
     if plan.reduces and not compiled:
         from streamproof.explicit.reductions.search import ReducedSearch
@@ -442,7 +446,12 @@ def explore(
             turns, reduced = None, ReductionPlan()
             if options.reduced:
                 prepare = _reductions(task)
-                if options.tier == AUTO and not task.compiles and (budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES:
+                if (
+                    options.view is None
+                    and options.tier == AUTO
+                    and not task.compiles
+                    and (budget.max_bytes or RIVAL_BYTES) >= RIVAL_BYTES
+                ):
                     turns = Turns(task, early, prepare)
                 else:
                     reduced = prepare(None)
@@ -468,6 +477,7 @@ def explore(
             interrupted=search.stopped is Stop.INTERRUPTED or requested(),
             seconds=Seconds(whole, compiling, whole - compiling - liveness, liveness),
             reductions=followed.report(),
+            shortest=followed.view is None or followed.view.proved,
             peak_bytes=peak_bytes(),
             tier=tier,
             _search=search,
@@ -493,7 +503,7 @@ def _reductions(task: SearchTask) -> Callable[[int | None], ReductionPlan]:
     options = task.budget.options
     return partial(
         plan, task.scalarised, task.system, task.properties,
-        options.symmetry, options.por, options.tuning.symmetry_effort,
+        options.symmetry, options.por, options.view, options.tuning.symmetry_effort,
     )  # fmt: skip
 
 

@@ -210,7 +210,8 @@ class SearchJudge:
     def witnesses(self) -> Witnesses:
         """For the traces of violations and of reached states."""
         search = self.search
-        return Witnesses(search.scalarised, search.state, search.parent, self.plan.symmetry, search.instance)
+        symmetry, view = self.plan.symmetry, self.plan.view
+        return Witnesses(search.scalarised, search.state, search.parent, symmetry, search.instance, view)
 
     def mistake(self) -> Mistake | None:
         """The model's evaluation error, if the search found one."""
@@ -240,7 +241,8 @@ class SearchJudge:
         found = self.seen(number, prop)
         if found is not None:
             return found
-        if prop.kind is Kind.TERMINATION:
+        doubt = self.plan.doubt(prop)
+        if prop.kind is Kind.TERMINATION and doubt is None:
             if self.search.stopped is None and self.search.budget.interrupted:
                 return undecided(prop, ended(Stop.INTERRUPTED))
             found_cycle = None
@@ -254,14 +256,20 @@ class SearchJudge:
                     return undecided(prop, str(limit))
             if found_cycle is not None:
                 cycle, proved = found_cycle
-                trace = self.witnesses.round(cycle)
-                because = lasso_text(len(trace) - len(cycle), len(cycle), fair=False)
+                try:
+                    trace = self.witnesses.round(cycle)
+                except TooLarge as limit:
+                    return undecided(prop, str(limit))
+                assert trace.loop is not None, "a lasso"
+                because = lasso_text(trace.loop, len(trace.steps) - trace.loop, fair=False)
                 shortest = proved and self.search.stopped is None and not self.plan.reduces
                 return Finding(prop.name, prop.kind, Verdict.VIOLATED, trace, because, shortest=shortest)
         if mistake is not None:
             return Finding(prop.name, prop.kind, Verdict.ERROR, mistake.trace, mistake.error.short_text)
         if self.search.stopped is not None:
             return undecided(prop, advice(self.search))
+        if doubt is not None:
+            return undecided(prop, f"no violation in {self.plan.count(self.search.known)}, but {doubt}")
         if prop.kind is Kind.TEMPORAL:
             assert self.temporal is not None, "made for temporal properties"
             return self.temporal.finding(prop, self.search.properties[number])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from streamproof.explicit.mapped_graph import StoredGraph
     from streamproof.explicit.reductions.stubborn import StubbornSets
     from streamproof.explicit.reductions.symmetry import Symmetry
+    from streamproof.explicit.reductions.view import StateView
     from streamproof.explicit.state_graph import StateGraph
 
 DEFAULT_MAX_STATES = 0xFFFF_FFF0
@@ -138,12 +139,12 @@ def undecided(prop: Property, because: str) -> Finding:
     return Finding(prop.name, prop.kind, Verdict.INCONCLUSIVE, None, because)
 
 
-SYMMETRY, PARTIAL_ORDER = "symmetry", "partial order"
+SYMMETRY, PARTIAL_ORDER, VIEW = "symmetry", "partial order", "view"
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionPlan:
-    """The reductions of a search: symmetry, stubborn sets, both or none.
+    """The reductions of a search: symmetry, stubborn sets, both, a view, or none.
 
     `refused` has the requested reductions that do not apply, with their reasons.
     """
@@ -151,14 +152,21 @@ class ReductionPlan:
     symmetry: Symmetry | None = None
     stubborn: StubbornSets | None = None
     refused: tuple[Reduction, ...] = ()
+    view: StateView | None = None
 
     @property
     def reduces(self) -> bool:
         """Whether the search is not the full one."""
-        return self.symmetry is not None or self.stubborn is not None
+        return self.symmetry is not None or self.stubborn is not None or self.view is not None
+
+    def doubt(self, prop: Property) -> str | None:
+        """Why states that the search leaves out may violate a property that no explored state violates; None: they cannot."""
+        return None if self.view is None else self.view.doubt(prop.name)
 
     def count(self, states: int) -> str:
         """A number of states of the search, as text."""
+        if self.view is not None:
+            return f"{number_of(states, 'reachable state')} up to the view"
         if self.stubborn is None:
             return number_of(states, "reachable state") + (" up to symmetry" if self.symmetry is not None else "")
         found = f"{number_of(states, 'state')} of the reduced search"
@@ -169,6 +177,8 @@ class ReductionPlan:
         """After the search: why it may not have all reachable states; None if it has."""
         if self.stubborn is not None and self.stubborn.cut:
             return f"the {PARTIAL_ORDER} reduction leaves states out"
+        if self.view is not None:
+            return "the view leaves states out"
         return None if self.symmetry is None else f"the {SYMMETRY} reduction leaves states out"
 
     def given_up(self, states: int) -> ReductionPlan:
@@ -190,7 +200,11 @@ class ReductionPlan:
             if not cut:
                 because = f"no effect: in each of {expanded:,} states every enabled step was needed"
             made.append(Reduction(PARTIAL_ORDER, True, because))
-        return tuple(sorted((*made, *self.refused), key=lambda r: (SYMMETRY, PARTIAL_ORDER).index(r.name)))
+        if self.view is not None:
+            because = f"of the states with equal {', '.join(self.view.names)}, one is searched and counted"
+            because += "; it is proved that they have equal steps and properties" if self.view.proved else ""
+            made.append(Reduction(VIEW, True, because))
+        return tuple(sorted((*made, *self.refused), key=lambda r: (SYMMETRY, PARTIAL_ORDER, VIEW).index(r.name)))
 
 
 def not_needed(names: Iterable[str], states: int) -> ReductionPlan:

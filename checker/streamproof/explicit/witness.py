@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from streamproof.base.errors import EvaluationError, Exit, StreamproofError
+from streamproof.base.errors import EvaluationError, Exit, StreamproofError, TooLarge
 from streamproof.explicit.level_search import path_to
 from streamproof.system.interpreter import Interpreter, Step
 from streamproof.system.model import Instance, Kind, Property, State
@@ -15,6 +15,11 @@ from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
     from streamproof.explicit.reductions.symmetry import Symmetry
+    from streamproof.explicit.reductions.view import StateView
+
+
+ROUNDS = 1_000
+"""Largest number of rounds of a cycle of views until a state repeats."""
 
 
 class Disagreement(StreamproofError):
@@ -27,7 +32,8 @@ class Witnesses:
     """Traces of the original system from numbers of explored states, confirmed by the interpreter.
 
     With a symmetry, the explored states are canonical representatives: the states of a trace are states of the system with
-    these representatives.
+    these representatives. With a view, they are those states where the stored predecessors lead; around a cycle, states with
+    these views.
     """
 
     def __init__(
@@ -37,6 +43,7 @@ class Witnesses:
         parent: Callable[[int], int],
         symmetry: Symmetry | None = None,
         instance: Callable[[int, int], int | None] = lambda before, after: None,
+        view: StateView | None = None,
     ) -> None:
         """`instance` returns the number of the instance from one state to another, or None if unknown."""
         self._scalarised = scalarised
@@ -45,6 +52,7 @@ class Witnesses:
         self._parent = parent
         self._symmetry = symmetry
         self._instance = instance
+        self._view = view
 
     def to(self, number: int) -> Trace:
         """A shortest behaviour from an initial state to this one."""
@@ -78,8 +86,18 @@ class Witnesses:
         return Trace(way.states, way.steps, loop=len(way) - 1) if len(cycle) == 1 else self._closed(way, cycle)
 
     def _closed(self, stem: Trace, cycle: Sequence[int]) -> Trace:
-        loop = self._behaviour([*cycle, cycle[0]], initial=False)
-        return Trace(stem.states + loop.states[1:-1], stem.steps + loop.steps, loop=len(stem) - 1)
+        states, steps, rounds = [*stem.states[:-1]], [*stem.steps], {stem.states[-1]: len(stem) - 1}
+        begin = stem.states[-1]
+        while True:  # by a view, a round may end in another state with the view; all rounds are possible there
+            loop = self._behaviour([*cycle, cycle[0]], begin)
+            states += loop.states[:-1]
+            steps += loop.steps
+            begin = loop.states[-1]
+            if begin in rounds:
+                return Trace(tuple(states), tuple(steps), loop=rounds[begin])
+            if len(rounds) >= ROUNDS:
+                raise TooLarge(f"a cycle of views does not close after {ROUNDS} rounds", remedy="leave out --view")
+            rounds[begin] = len(states)
 
     def violation(self, prop: Property, trace: Trace) -> Finding:
         """The finding for a lasso, after confirming that it is fair and makes the formula of `prop` false."""
@@ -121,9 +139,10 @@ class Witnesses:
                 return step.instance
         return None
 
-    def _behaviour(self, numbers: Sequence[int], *, initial: bool = True) -> Trace:
-        states = [self._scalarised.decode(self._state(numbers[0]))]
-        if initial:
+    def _behaviour(self, numbers: Sequence[int], begin: State | None = None) -> Trace:
+        """The behaviour through explored states: from an initial state, or from a state like the first one."""
+        states = [self._scalarised.decode(self._state(numbers[0])) if begin is None else begin]
+        if begin is None:
             claim = "this state is initial"
             self._confirm(self._interpreter.is_initial(states[0]), claim, Trace((states[0],), ()))
         steps: list[Instance] = []
@@ -131,7 +150,12 @@ class Witnesses:
             wanted = self._canonical(self._state(number))
             likely = self._likely(states[-1], self._instance(before, number))
             tried = (step for steps in (likely, self._interpreter.steps(states[-1])) for step in steps)
-            found = next((step for step in tried if self._explored(step.state) == wanted), None)
+            matching = (step for step in tried if self._explored(step.state) == wanted)
+            found = next(matching, None)
+            if self._view is not None and found is not None:  # the explored state itself, if a step leads there
+                found = next(
+                    (s for s in chain((found,), matching) if self._scalarised.encode(s.state) == wanted), found
+                )
             if found is None:
                 trace = Trace((states[-1], self._scalarised.decode(wanted)), ())
                 raise self._refuted("a step leads from the first state to the second", trace)
@@ -152,7 +176,9 @@ class Witnesses:
         return self._canonical(self._scalarised.encode(state))
 
     def _canonical(self, scalar: State) -> State:
-        """One state of the orbit: compiled code has other representatives."""
+        """One state of the orbit (compiled code has other representatives), or of the view."""
+        if self._view is not None:
+            return self._view.known(scalar)
         return scalar if self._symmetry is None else self._symmetry.canonical(scalar)
 
     def _confirm(self, confirmed: bool, claim: str, trace: Trace) -> None:

@@ -16,10 +16,10 @@ from enum import Enum
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
-from streamproof.base.errors import Loc
+from streamproof.base.errors import Loc, UsageError, did_you_mean
 from streamproof.base.records import dataclass, replace
 from streamproof.base.text import html_table, parameters_text
-from streamproof.system.build import TRUE, or_
+from streamproof.system.build import TRUE, or_, var
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, rewritten
 from streamproof.system.sorts import ArraySort, EnumSort, KeySort, Sort, Value, show
@@ -322,6 +322,25 @@ class System:
     """Values that traces show."""
     progress: Fairness = Fairness.NONE
     """The fairness constraint on the next-state relation: some step, of whatever action, is taken."""
+
+    def values_of(self, names: Sequence[str]) -> dict[str, Expr]:
+        """The terms of a view: of variables and derived values by name. Raises `UsageError` for an unknown name, and for a
+        value that some states do not have."""
+        derived = {one.name: one for one in self.derived}
+        found: dict[str, Expr] = {}
+        for name in names:
+            if name in self.index:
+                found[name] = var(name, self.variables[self.index[name]].sort)
+            elif name not in derived:
+                known = [*self.index, *derived]
+                remedy = did_you_mean(name, known) or f"its variables and derived values are: {', '.join(known)}"
+                raise UsageError(f"{self.name} has no variable or derived value {name!r}", remedy=remedy)
+            elif derived[name].checks:
+                why = derived[name].checks[0].message
+                raise UsageError(f"{name} has no value in some states ({why})", remedy="a view has one in every state")
+            else:
+                found[name] = derived[name].expr
+        return found
 
     @property
     def heading(self) -> str:

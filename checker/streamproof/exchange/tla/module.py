@@ -97,6 +97,8 @@ class TlcRun:
     """The operator that limits the states whose steps are followed."""
     alias: str | None = None
     """The operator for the states of traces, with the derived values."""
+    view: str | None = None
+    """The operator by which states are identified."""
 
     def configuration(self, *, deadlock: bool = True) -> str:
         """The text of the file; `deadlock` disables TLC's own deadlock check, and has the alias."""
@@ -106,6 +108,8 @@ class TlcRun:
             lines += [] if self.alias is None else [f"ALIAS {self.alias}"]
         if self.constraint is not None:
             lines.append(f"CONSTRAINT {self.constraint}")
+        if self.view is not None:
+            lines.append(f"VIEW {self.view}")
         for word, temporal in (("INVARIANT", False), ("PROPERTY", True)):
             lines += [f"{word} {c.name}" for c in self.claims if c.temporal is temporal]
         return "\n".join((*lines, ""))
@@ -134,14 +138,15 @@ class Tla:
         return {**texts, **{f"{run.name}.cfg": run.configuration() for run in self.runs}}
 
 
-def export(system: System) -> Tla:
-    """`system` in TLA+. Raises `TooLarge` for integers beyond 32 bits and for terms that nest too deeply, and
-    `ModelError` for a system without variables."""
+def export(system: System, view: Sequence[str] | None = None) -> Tla:
+    """`system` in TLA+; `view`: the variables and derived values by which TLC identifies states, where no property is about
+    endless behaviours. Raises `TooLarge` for integers beyond 32 bits and for terms that nest too deeply, `ModelError` for a
+    system without variables, and `UsageError` for an unknown name in the view."""
     if not system.variables:
         raise ModelError("a system without variables has no TLA+ module", remedy="declare at least one variable")
     try:
         with deep_stack(STACK):
-            return _TlaExport(system).document()
+            return _TlaExport(system, view).document()
     except RecursionError:
         raise TooLarge("a term nests too deeply for TLA+ text", remedy="choose smaller parameters") from None
 
@@ -155,6 +160,7 @@ def module_name(system: System) -> str:
 @dataclass
 class _TlaExport:
     system: System
+    view: Sequence[str] | None = None
     extra: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -178,6 +184,7 @@ class _TlaExport:
         self.left_out: list[str] = []
         self.stems = TlaNames({self.module, f"{self.module}_states"})
         self.seen: str | None = None
+        self.viewed: str | None = None
         self.inside = None if self.system.constraint is None else self.names.new("Inside")
 
     def _own(self, prop: Property) -> Property:
@@ -187,7 +194,7 @@ class _TlaExport:
 
     def document(self) -> Tla:
         start, steps, about = list(self._start()), list(self._steps()), list(self._properties())
-        shown = list(self._traced_state())
+        shown = [*self._traced_state(), *self._viewed_state()]
         body = "\n".join((*self._helpers(), *start, *steps, *about, *shown))
         used = [("Integers", ""), ("Sequences", "<<"), ("FiniteSets", "Cardinality("), ("TLC", ":>")]
         sequences = any("Seq(" in type_text(v.sort) for v in self.system.variables)
@@ -206,13 +213,23 @@ class _TlaExport:
             self.module,
             {self.module: text, **self.extra},
             tuple(
-                replace(run, constraint=self.inside, alias=self.seen if run.module == self.module else None)
+                replace(
+                    run,
+                    constraint=self.inside,
+                    alias=self.seen if run.module == self.module else None,
+                    view=None if self._endless(run) else self.viewed,
+                )
                 for run in (main, states, *self.runs)
             ),
             self.variables,
             operators,
             tuple(self.left_out),
         )
+
+    def _endless(self, run: TlcRun) -> bool:
+        """Whether a configuration is about endless behaviours, for which TLC supports no view."""
+        endless = {p.name for p in self.system.properties if p.kind in (Kind.TEMPORAL, Kind.TERMINATION)}
+        return any(claim.property in endless for claim in run.claims)
 
     # --- the head
 
@@ -315,6 +332,15 @@ class _TlaExport:
         yield from _definition(
             self.seen, separated("[", parts, "]"), "The states of traces, with their derived values."
         )
+
+    def _viewed_state(self) -> Iterator[str]:
+        """The values by which TLC identifies states."""
+        if self.view is not None:
+            self.viewed = self.names.new("View")
+            parts = [closed(self.writer.ground(term), Bind.LOOSE) for term in self.system.values_of(self.view).values()]
+            yield from _definition(
+                self.viewed, separated("<<", parts, ">>"), "States with equal values are explored once."
+            )
 
     # --- the properties
 

@@ -349,7 +349,7 @@ class Temporal:
 
         Raises `UsageError` after a reduced search: the states left out may be on the only fair cycle.
         """
-        if self._plan.reduces:
+        if self._plan.reduces and self._plan.view is None:
             raise UsageError(
                 f"{prop.name} is a temporal property, and the search was reduced",
                 remedy=f"leave out {given_of('--symmetry', '--por')}, or choose other properties with --property",
@@ -387,7 +387,7 @@ class Temporal:
 
     def _holds(self, prop: Property, because: str, *, vacuous: bool) -> Finding:
         """A property without a behaviour that violates it. If every fair behaviour leaves the constraint, only prefixes were
-        judged, and a formula that no prefix can refute is vacuous."""
+        judged, and a formula that no prefix can refute is vacuous. A view does not show whether its antecedent is true."""
         if vacuous:
             graph, outside = self._checker.graph, self._outside
             states = graph.states if outside is None else graph.states - sum(self._search.count(outside))
@@ -402,7 +402,8 @@ class Temporal:
                 )
             else:
                 because, vacuous = "vacuous: every fair behaviour leaves the constraint", True
-        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=vacuous)
+        examined = self._plan.view is None
+        return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=vacuous if examined else None)
 
     @cached_property
     def _all_leave(self) -> bool:
@@ -465,7 +466,8 @@ class Temporal:
         witnesses = self._witnesses()
         violation = witnesses.violation(prop, witnesses.lasso(lasso.stem, lasso.cycle))
         assert violation.trace is not None, "a violation has a trace"
-        return replace(violation, shortest=proved and violation.trace.loop is not None)
+        proved = proved and violation.trace.loop is not None and not self._plan.reduces
+        return replace(violation, shortest=proved)
 
 
 @dataclass(frozen=True, slots=True)

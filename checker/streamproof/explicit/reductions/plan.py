@@ -30,11 +30,16 @@ def plan(
     properties: Sequence[Property],
     symmetry: bool = False,
     por: bool = False,
+    view: tuple[str, ...] | None = None,
     effort: int = TUNING.symmetry_effort,
     limit: int | None = None,
 ) -> ReductionPlan:
     """The requested reductions that apply to `properties` of `simple`, the simplified scalar system; `effort`: the terms that
     are compared to verify a symmetry. Raises `EffortSpent` if more than `limit` terms must be compared."""
+    if view is not None:
+        from streamproof.explicit.reductions.view import StateView
+
+        return ReductionPlan(view=StateView(scalarised, simple, properties, view))
     refused: list[Reduction] = []
     same = _symmetry(scalarised, simple, properties, refused, effort, limit) if symmetry else None
     stubborn = _stubborn(scalarised, simple, properties, refused, limit) if por else None
