@@ -17,12 +17,10 @@ if (__name__ == "__main__" or os.path.basename(sys.argv[0]) == "streamproof") an
 ):
     _signal.signal(_signal.SIGINT, _interrupted)
 
-import atexit
 import errno
 import gc
 import io
 import select
-from contextlib import suppress
 from typing import Any, NoReturn
 
 LOOK = 0.2
@@ -79,7 +77,7 @@ def program() -> NoReturn:
 
 
 def _work() -> NoReturn:
-    from streamproof import interrupts
+    from streamproof.supervisor import finish
 
     # Standard output is for results only: output of a model, or of a program that it starts, goes to standard error.
     answers = os.dup(1)
@@ -88,19 +86,7 @@ def _work() -> NoReturn:
     encoding, errors = sys.stdout.encoding, sys.stdout.errors
     sys.stdout = io.TextIOWrapper(written, encoding, errors, line_buffering=os.isatty(answers))
     os.environ.setdefault(BLAS_THREADS, "1")
-    try:
-        code = main()
-    except SystemExit as end:  # shell completion exits this way
-        code = end.code if isinstance(end.code, int) else 0
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-    interrupts.finished(code)
-    answered, sys.stdout = sys.stdout, sys.stderr
-    atexit._run_exitfuncs()
-    for stream in (answered, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(code)
+    finish(main)
 
 
 def _open_streams() -> None:

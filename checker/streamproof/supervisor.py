@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
+from typing import NoReturn
 
 from streamproof import interrupts
 
@@ -68,6 +69,26 @@ def supervised(work: Callable[[], int]) -> int:
     code = watched.run()
     _end_children(min(watched.ends_at, time.monotonic() + GRACE))
     return code
+
+
+def finish(work: Callable[[], int]) -> NoReturn:
+    """Do the work of a worker process, and end the process with its exit code, without Python's finalisation."""
+    import atexit
+    import sys
+
+    try:
+        code = work()
+    except SystemExit as end:  # shell completion exits this way
+        code = end.code if isinstance(end.code, int) else 0
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    interrupts.finished(code)
+    answered, sys.stdout = sys.stdout, sys.stderr
+    atexit._run_exitfuncs()
+    for stream in (answered, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _noted(number: int, frame: FrameType | None) -> None:

@@ -1,18 +1,25 @@
-"""`check --watch` checks again after a file was saved, and ends with Ctrl-C."""
+"""`check --watch` checks again after a file was saved with other content, and ends with Ctrl-C."""
 
 from __future__ import annotations
 
+import json
 import os
+import py_compile
 import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
+from importlib.util import module_from_spec
 from pathlib import Path
 
 import pytest
 
+from nonempty import nonempty
+from streamproof.cli import watching
+
 MODEL = """
-from limits import MOST
+from near import MOST
 
 from streamproof import Model, Range, State, action, invariant, require, terminal
 
@@ -44,24 +51,100 @@ def wait_for(output: Path, text: str, count: int) -> None:
         time.sleep(0.05)
 
 
+def test_files_are_compared_by_content(tmp_path: Path) -> None:
+    """A save without a change is none; other content with the time and size of the old one is."""
+    near, far = tmp_path / "model" / "near.py", tmp_path / "far.py"
+    near.parent.mkdir()
+    near.write_text("A = 1\n")
+    far.write_text("B = 1\n")
+
+    def content() -> watching.Content:
+        return watching._now([*watching._beside(near.parent), str(far)])
+
+    first, times = content(), (far.stat().st_atime_ns, far.stat().st_mtime_ns)
+    near.write_text("A = 1\n")
+    assert content() == first
+    far.write_text("B = 2\n")
+    os.utime(far, ns=times)
+    assert content() != first
+    far.write_text("B = 1\n")
+    assert content() == first
+    far.unlink()
+    assert content() != first
+
+
+def test_byte_code_of_the_user_is_not_read(tmp_path: Path) -> None:
+    """A module edited within the second of its byte code is compiled again; Python's own loader takes the old one."""
+    path = tmp_path / "limits.py"
+    path.write_text("MOST = 3\n")
+    py_compile.compile(str(path))
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    path.write_text("MOST = 5\n")
+    os.utime(path, ns=times)
+    usual = FileFinder(str(tmp_path), (SourceFileLoader, SOURCE_SUFFIXES))
+    for finder, expected in nonempty([(usual, 3), (watching._fresh(str(tmp_path)), 5)]):
+        spec = finder.find_spec("limits")
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert expected == module.MOST
+    with pytest.raises(ImportError):
+        watching._fresh(os.path.dirname(json.__file__))
+
+
 @pytest.mark.long
-def test_a_neighbour_is_saved(tmp_path: Path) -> None:
-    """The model's verdict changes with the module beside it; a broken file is reported, and the watch goes on."""
-    (tmp_path / "counter.py").write_text(MODEL)
-    (tmp_path / "limits.py").write_text("MOST = 3\n")
-    output = tmp_path / "output.txt"
+def test_saves_are_checked_until_ctrl_c(tmp_path: Path) -> None:
+    """Every save has the verdict of its content, on standard output: of the model, of a module beside it, and of one in a
+    package elsewhere that it imports; a broken file is one message, and the watch goes on; it ends within 5 s."""
+    elsewhere, folder = tmp_path / "lib" / "sizes", tmp_path / "model"
+    elsewhere.mkdir(parents=True)
+    folder.mkdir()
+    (elsewhere / "__init__.py").write_text("")
+    (elsewhere / "limits.py").write_text("MOST = 3\n")
+    (folder / "near.py").write_text("from sizes.limits import MOST\n")
+    (folder / "counter.py").write_text(MODEL)
+    results, notes = tmp_path / "results.txt", tmp_path / "notes.txt"
     words = [sys.executable, "-m", "streamproof", "check", "counter.py", "-q", "--watch"]
-    with output.open("w") as stream:
-        program = subprocess.Popen(words, cwd=tmp_path, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True)
+    environment = {**os.environ, "PYTHONPATH": str(elsewhere.parent)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    with results.open("w") as out, notes.open("w") as err:
+        program = subprocess.Popen(words, cwd=folder, env=environment, stdout=out, stderr=err, start_new_session=True)
+    seen = runs = 0
+
+    def verdict() -> str:
+        """What the next run writes, on both streams."""
+        nonlocal seen, runs
+        runs += 1
+        wait_for(notes, "watching", runs)
+        text = results.read_text() + notes.read_text().rpartition("Ctrl-C ends\n")[0].rpartition("Ctrl-C ends\n")[2]
+        new, seen = text[seen:], len(results.read_text())
+        return new
+
     try:
-        wait_for(output, "watching", 1)
-        assert "holds: 2 of 2 properties" in output.read_text()
-        (tmp_path / "limits.py").write_text("MOST = 5\n")
-        wait_for(output, "watching", 2)
-        assert "violated: low" in output.read_text()
-        (tmp_path / "counter.py").write_text("class\n")
-        wait_for(output, "watching", 3)
-        assert "SyntaxError" in output.read_text()
+        assert "holds: 2 of 2 properties" in verdict()
+        for most, expected in nonempty([(5, "violated: low"), (3, "holds: 2 of 2"), (4, "violated: low")] * 2):
+            (elsewhere / "limits.py").write_text(f"MOST = {most}\n")
+            assert expected in verdict()
+        (folder / "near.py").write_text("MOST = 2\n")
+        assert "holds: 2 of 2" in verdict()
+        (folder / "counter.py").write_text("class\n")
+        broken = verdict()
+        assert broken.count("error:") == 1
+        assert "counter.py:1" in broken
+        (folder / "near.py").write_text("MOST = )\n")  # which the last run did not read
+        (folder / "counter.py").write_text(MODEL)
+        assert "near.py:1" in verdict()
+        (folder / "near.py").write_text("MOST = 6\n")
+        assert "violated: low" in verdict()
+        (elsewhere / "limits.py").unlink()  # no longer read
+        before = notes.read_text()
+        (folder / "near.py").write_text((folder / "near.py").read_text())
+        (folder / "near.py").write_text("MOST = 1\n")
+        assert "holds: 2 of 2" in verdict()
+        assert notes.read_text().count("watching") == before.count("watching") + 1
     finally:
+        began = time.monotonic()
         os.killpg(program.pid, signal.SIGINT)
-    assert program.wait(10) == 130
+        assert program.wait(10) == 130
+    assert time.monotonic() - began < 5

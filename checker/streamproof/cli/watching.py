@@ -1,49 +1,150 @@
-"""``check --watch``: the check again whenever a Python file beside the model is saved."""
+"""``check --watch``: the check again whenever a file that the model consists of is saved with other content.
+
+Each run is a fork of this process, which has loaded the program and nothing of the user: a run reads all files of the model
+again, and a start costs nothing. Files are compared by content, byte code of the user's modules is neither read nor written:
+neither knows two edits within one tick of the clock.
+"""
 
 from __future__ import annotations
 
+import gc
+import hashlib
+import importlib
+import json
 import os
-import subprocess
+import signal
 import sys
+import sysconfig
 import time
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import streamproof
 from streamproof.base.errors import UsageError
-from streamproof.base.text import visible
+from streamproof.base.text import inner, standard_output, visible
+from streamproof.supervisor import finish, supervised
 
-PAUSE = 0.2
+PAUSE = 0.1
 """Interval between two looks at the files, in seconds."""
-Seen = dict[str, tuple[int, int]]
-"""The time of the last change and the size of files by name."""
+INSTALLED = tuple(
+    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+"""Folders of files that no user edits."""
+OURS = os.path.dirname(os.path.realpath(streamproof.__file__)) + os.sep
+Content = dict[str, str | None]
+"""The digest of each file, None for one that does not exist."""
 
 
 def watch(model: str, words: list[str]) -> NoReturn:
-    """Runs the program with `words` now, and after each change of a Python file in the folder of the model, until Ctrl-C.
+    """Runs the program with `words` now, and again after each change of a Python file that the last run read, or of the list
+    of those in the folder of the model, until Ctrl-C.
 
-    Each run is a process of its own, which reads the files again. Raises `UsageError` for a model without a file.
+    Raises `UsageError` for a model without a file.
     """
     place = model if model.endswith(".py") else model.rpartition(":")[0]
     if not place.endswith(".py"):
         raise UsageError("--watch needs the file of a model", remedy="give file.py, or file.py:Name")
-    folder, run = Path(place).parent, [sys.executable, "-P", "-m", "streamproof", *words]
+    folder, read = Path(place).parent, Content()
     while True:
-        seen = _seen(folder)
         if not (folder / Path(place).name).is_file():
             raise UsageError(f"{place} does not exist", remedy="check the path")
-        subprocess.run(run, check=False)
+        near = _beside(folder)
+        before = _now(dict.fromkeys([*near, *read]))
+        report = _run(words)
+        # A file that was known is compared with its content before the run, another one with what the run read.
+        read = before if not report else {name: before.get(name, digest) for name, digest in report["read"].items()}
         sys.stderr.write(f"streamproof: watching {visible(str(folder))}; Ctrl-C ends\n")
         sys.stderr.flush()
-        while _seen(folder) == seen:
+        _prepare(report.get("modules", ()))
+        while _beside(folder) == near and _now(read) == read:
             time.sleep(PAUSE)
 
 
-def _seen(folder: Path) -> Seen:
+def _beside(folder: Path) -> list[str]:
     """The Python files of a folder."""
-    found: Seen = {}
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                about = entry.stat()
-                found[entry.name] = about.st_mtime_ns, about.st_size
-    return found
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(os.path.realpath(entry.path) for entry in entries if entry.name.endswith(".py"))
+    return []
+
+
+def _now(names: Iterable[str]) -> Content:
+    """The content of files."""
+    return {name: _digest(name) for name in names}
+
+
+def _digest(name: str) -> str | None:
+    try:
+        return hashlib.blake2b(Path(name).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _prepare(modules: Iterable[str]) -> None:
+    """Loads what the last run loaded of the program, for the next ones."""
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()
+
+
+def _run(words: list[str]) -> dict[str, Any]:
+    """One run in a process of its own; its files and modules, or nothing if it was killed."""
+    standard_output().flush()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        os._exit(supervised(lambda: finish(lambda: _check(words, writing))))
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as stream:
+            text = stream.read()
+        os.waitpid(child, 0)
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGINT)  # it prints what it has found so far
+        os.waitpid(child, 0)
+        raise
+    return json.loads(text) if text else {}
+
+
+def _check(words: list[str], report: int) -> int:
+    """One run; reports which files of the user it read, as it read them, and which modules of the program."""
+    from streamproof.cli.verbs import run
+
+    sys.argv, sys.stdout = [sys.argv[0], *words], inner(standard_output())
+    read, known = Content(), set(sys.modules)
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str | os.PathLike) and str(arguments[0]).endswith(".py"):
+            name = os.path.realpath(str(arguments[0]))
+            if name not in read and not name.startswith((*INSTALLED, OURS)):
+                read[name] = None  # reading it here is such an event, too
+                read[name] = _digest(name)
+
+    sys.addaudithook(note)
+    sys.path_hooks.insert(0, _fresh)
+    sys.path_importer_cache.clear()
+    try:
+        return run(words)
+    finally:
+        modules = [name for name in sys.modules if name not in known and name.partition(".")[0] == "streamproof"]
+        with suppress(OSError), os.fdopen(report, "w") as stream:
+            json.dump({"read": read, "modules": modules}, stream)
+
+
+class _FreshLoader(SourceFileLoader):
+    """Compiles each file; byte code on disk is for the size of a file and the second of its change."""
+
+    def path_stats(self, path: Any) -> NoReturn:
+        """Without a time there is no byte code."""
+        raise OSError
+
+
+def _fresh(path: str) -> Any:
+    """Finds the user's modules. Raises `ImportError` for folders of the program and of installed packages."""
+    where = os.path.realpath(path) + os.sep
+    if where.startswith((*INSTALLED, OURS)):
+        raise ImportError
+    return FileFinder.path_hook((ExtensionFileLoader, EXTENSION_SUFFIXES), (_FreshLoader, SOURCE_SUFFIXES))(path)
