@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from forced_spilling import Spilling
 from random_fairness import severally_fair
 from random_systems import random_system, temporal_system
-from streamproof.base.options import SearchOptions
+from streamproof.base.options import SearchOptions, Tuning
 from streamproof.base.records import replace
+from streamproof.explicit.cluster import Cluster, InProcess
+from streamproof.explicit.distributed.divided_graph import DividedGraph
+from streamproof.explicit.distributed.search import DistributedSearch
 from streamproof.explicit.exploration import Exploration, explore
 from streamproof.explicit.set_search import BITS
-from streamproof.system import Fairness, Kind, System, Verdict
+from streamproof.system import Fairness, Kind, System, TooLarge, Verdict
 from streamproof.system.formula import recurring
 from streamproof.system.reference import reference
 from streamproof.system.temporal import fairness_of, true_of
@@ -98,3 +102,60 @@ def test_conditions_on_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
     assert recurs >= len(seeds) // 2
     if len(seeds) > 100:
         assert min(seen["temporal holds"], seen["temporal violated"]) > len(seeds) // 2
+
+
+def test_a_cycle_whose_lasso_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process finds the lasso, and only that: without its graph a violation is inconclusive, and what holds holds."""
+
+    def none(_: DistributedSearch) -> None:
+        raise TooLarge("it has no disk", remedy="buy one")
+
+    monkeypatch.setattr(DistributedSearch, "stored_graph", none)
+    verdicts = Counter[tuple[str, str]]()
+    for seed in (2, 9):
+        system = _drawn(seed)
+        cluster = Cluster(InProcess(2, 1 << 22), str(tmp_path / str(seed)))
+        found = explore(system, SearchOptions(tier="compiled", tuning=Tuning(wide_level=1)), cluster=cluster)
+        expected = reference(system)
+        for finding in found.findings:
+            if finding.kind in ENDLESS:
+                verdicts[expected.decisions[finding.property].verdict.value, finding.verdict.value] += 1
+            if finding.verdict is Verdict.INCONCLUSIVE:
+                assert "cycle, but no counterexample, which one process looks for: it has no disk" in finding.because
+    assert set(verdicts) == {("holds", "holds"), ("violated", "inconclusive")}
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(10, 12), *(pytest.param(range(n, n + 150), marks=pytest.mark.long) for n in range(4, 604, 150))]
+)
+def test_a_graph_that_is_divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
+    """Over the files of a search by several processes, in few and in many ranges, by their tasks; lassos are found by one."""
+    seen, divided = Counter[str](), 0
+    accepts = DividedGraph.accepts
+
+    def counted(graph: DividedGraph, *asked: Any) -> bool:
+        nonlocal divided
+        divided += 1
+        return accepts(graph, *asked)
+
+    monkeypatch.setattr(DividedGraph, "accepts", counted)
+    for seed in seeds:
+        system, draw = severally_fair(seed) if seed % 3 == 2 else _drawn(seed, recurring=seed % 6 == 1), Random(seed)
+        expected = reference(system)
+        if not expected.levels or expected.mistake is not None:
+            continue
+        monkeypatch.setattr("streamproof.explicit.set_search.BITS", draw.choice([12, BITS]))
+        monkeypatch.setattr("streamproof.explicit.set_search.PIECE", draw.choice([1, 7, 4096]))
+        monkeypatch.setattr(
+            "streamproof.explicit.distributed.divided_graph.STEP_BYTES", draw.choice([40, 4_000, 400_000])
+        )
+        monkeypatch.setattr("streamproof.explicit.distributed.graph_tasks.MOST_PAIRS", draw.choice([1, 50, 1 << 20]))
+        tuning = Tuning(word_bits=draw.choice([6, 64]), wide_level=1, file_rows=draw.choice([2, 20, 1 << 16]))
+        executor = InProcess(draw.choice([1, 2, 3, 7]), draw.choice([20_000, 1 << 22]))
+        cluster = Cluster(executor, str(tmp_path / str(seed)))
+        _judge(system, explore(system, SearchOptions(tier="compiled", tuning=tuning), cluster=cluster), seen)
+    assert divided >= len(seeds) // 2
+    if len(seeds) > 100:
+        assert min(seen["temporal holds"], seen["temporal violated"]) > len(seeds) // 3
+        for what in ("strong", "termination holds", "termination violated"):
+            assert seen[what] > 2, seen

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import types
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,10 @@ import pytest
 
 import streamproof as sp
 from streamproof.base.options import SearchOptions, Tuning
+from streamproof.explicit import level_search
+from streamproof.explicit.exploration import BESIDE, explore
+from streamproof.system import Progress
+from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
 
 
 def test_reductions_are_told(streamproof: Any) -> None:
@@ -165,6 +171,20 @@ def test_a_reduction_that_loses_is_not_needed(option: str) -> None:
     assert (reduction.applied, reduction.not_needed) == (False, True)
     assert reduction.because.startswith("when the full search finished, the reduced one had ")
     assert (found.verdict, found.counts, found.coverage) == (full.verdict, full.counts, full.coverage)
+
+
+def test_a_full_search_in_turns_reports_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its stage, beside the progress of the reduced search. A clock of the test: each look takes half a second."""
+    looks = itertools.count()
+    monkeypatch.setattr(level_search, "time", types.SimpleNamespace(monotonic=lambda: next(looks) / 2))
+    received: list[Progress] = []
+    system = TwoPhaseCommit.system(resource_managers=4)
+    options = SearchOptions(por=True, tuning=Tuning(rival_turn=20_000, rival_share=1, small_states=10**9))
+    explore(system, options, on_progress=received.append)
+    own, other = ([p.distinct for p in received if bool(p.stage) is full] for full in (False, True))
+    assert {p.stage for p in received} == {"", BESIDE}
+    assert own == sorted(own)
+    assert other == sorted(other)
 
 
 @pytest.mark.parametrize("more", [{"rival_successor": 1_000}, {"rival_states": 10}], ids=["work", "memory"])

@@ -9,17 +9,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from random_fairness import severally_fair
 from random_symmetric_systems import symmetric_system
-from random_systems import random_system
+from random_systems import random_system, temporal_system
 from same_outcome import ENDLESS, outcome
 from streamproof.base.options import SearchOptions, Tuning
 from streamproof.engines.registry import CHECKS
 from streamproof.explicit.exploration import Exploration, explore
+from streamproof.pipeline.session import spark_session
 from streamproof.pipeline.spark_search import explore_on_spark
 from streamproof.system import ModelError, UsageError
 from streamproof_models.reference.two_phase_commit import TwoPhaseCommit
@@ -71,9 +74,17 @@ def test_a_search_on_spark_needs_a_folder() -> None:
     assert "--spill DIR" in info.value.remedy
 
 
+@pytest.fixture
+def master(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A master with a session for all searches of a test."""
+    with spark_session(request.param):
+        yield request.param
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 1000, 100))
-def test_random_systems_on_spark(tmp_path: Path, first: int) -> None:
+@pytest.mark.parametrize("master", ["local[2]"], indirect=True)
+def test_random_systems_on_spark(tmp_path: Path, master: str, first: int) -> None:
     """A hundred each time, every level of each on Spark."""
     for seed in range(first, first + 100):
         system = random_system(random.Random(seed))
@@ -82,18 +93,25 @@ def test_random_systems_on_spark(tmp_path: Path, first: int) -> None:
             continue
         counts, _, _, stopped, *_, states = expected  # type: ignore[misc]
         found = explore_on_spark(
-            system, SearchOptions(master="local[2]", spill=tmp_path / str(seed), tuning=Tuning(wide_level=1))
+            system, SearchOptions(master=master, spill=tmp_path / str(seed), tuning=Tuning(wide_level=1))
         )
         assert (found.counts, list(found.states())) == (counts, states), f"seed {seed}"
         assert found.stopped == stopped
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 1000, 100))
-def test_symmetric_systems_on_spark(tmp_path: Path, first: int) -> None:
+@pytest.mark.parametrize(
+    ("master", "seeds"),
+    [
+        *(("local[2]", range(first, first + 50)) for first in range(0, 1000, 50)),
+        ("local-cluster[2,1,1024]", range(1000, 1020)),
+    ],
+    indirect=["master"],
+)
+def test_symmetric_systems_on_spark(tmp_path: Path, master: str, seeds: range) -> None:
     """The workers find the representatives: counts, verdicts and lengths of generated Python in memory."""
     reduced = 0
-    for seed in range(first, first + 100):
+    for seed in seeds:
         system = symmetric_system(random.Random(seed), favourite=seed % 7 == 6, picking=seed % 3 == 0)
         try:
             expected = explore(system, SearchOptions(symmetry=True, tier="python"))
@@ -101,7 +119,7 @@ def test_symmetric_systems_on_spark(tmp_path: Path, first: int) -> None:
             continue
         found = CHECKS["spark"].run(
             system,
-            SearchOptions(symmetry=True, master="local[2]", spill=tmp_path / str(seed), tuning=Tuning(wide_level=1)),
+            SearchOptions(symmetry=True, master=master, spill=tmp_path / str(seed), tuning=Tuning(wide_level=1)),
         )
         assert isinstance(found, Exploration)
         assert [r.applied for r in found.reductions] == [r.applied for r in expected.reductions], f"seed {seed}"
@@ -113,7 +131,33 @@ def test_symmetric_systems_on_spark(tmp_path: Path, first: int) -> None:
         assert (found.counts.levels, found.counts.generated) == (expected.counts.levels, expected.counts.generated)
         lengths = [[(f.property, f.verdict, f.trace and len(f.trace)) for f in r.findings] for r in (found, expected)]
         assert lengths[0] == lengths[1], f"seed {seed}"
-    assert reduced >= 25
+    assert reduced >= len(seeds) // 4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("master", "seeds"),
+    [
+        *(("local[2]", range(first, first + 10)) for first in range(0, 50, 10)),
+        ("local-cluster[2,1,1024]", range(50, 55)),
+    ],
+    indirect=["master"],
+)
+def test_endless_behaviours_on_spark(tmp_path: Path, master: str, seeds: range) -> None:
+    """The workers decide whether there is a fair cycle: the verdicts of the search in memory."""
+    decided = 0
+    for seed in seeds:
+        system = severally_fair(seed) if seed % 2 else temporal_system(random.Random(seed))
+        try:
+            expected = explore(system, SearchOptions(tier="python"))
+        except ModelError:
+            continue
+        options = SearchOptions(master=master, spill=tmp_path / str(seed), tuning=Tuning(wide_level=1))
+        found = CHECKS["spark"].run(system, options)
+        verdicts = [{f.property: f.verdict for f in r.findings if f.kind in ENDLESS} for r in (found, expected)]
+        assert verdicts[0] == verdicts[1], f"seed {seed}"
+        decided += len(verdicts[0])
+    assert decided >= len(seeds)
 
 
 def started(folder: Path, master: str = "local[2]", resume: str = "", wide: int = 100) -> subprocess.Popen[str]:

@@ -128,14 +128,14 @@ class EngineProgress:
     """Shows the progress of an engine: counts of states or a solver's effort. Close it before other output.
 
     Counts are shown once a second in place on a terminal, otherwise in one line per minute. Rates are measured since the
-    previous line.
+    previous line of the same stage.
     """
 
     def __init__(self) -> None:
         self._status = Status()
         self._live = is_live()
         self._printed = time.monotonic()
-        self._before = Progress(0.0, 0, 0, 0, 0)
+        self._before: dict[str, Progress] = {}
 
     def __call__(self, progress: Progress | Effort) -> None:
         """Show the progress; counts if the last line is old enough."""
@@ -145,8 +145,9 @@ class EngineProgress:
         now = time.monotonic()
         if now - self._printed < (1.0 if self._live else 60.0):
             return
-        text = progress_text(progress, self._before, resident_bytes())
-        self._printed, self._before = now, progress
+        before = self._before.get(progress.stage, Progress(0.0, 0, 0, 0, 0))
+        text = progress_text(progress, before, resident_bytes())
+        self._printed, self._before[progress.stage] = now, progress
         if self._live:
             self._status(text)
         else:

@@ -76,6 +76,8 @@ COMPILING = "compiling the search"
 """The stage in which the code of a system is compiled."""
 PREPARING = "preparing the search"
 """The stage in which the reductions are prepared."""
+BESIDE = "full search in turns with a reduction"
+"""The stage of a full search in turns."""
 COMPARED = 75
 """Evaluated terms that cost as much as a term that is compared to prepare a reduction."""
 SMALL_WORK, GROWING = 3_000_000, 500
@@ -164,11 +166,15 @@ class Turns:
     prepare: Callable[[int | None], ReductionPlan]
     spent: int = 0
     """Work that preparing has cost, in evaluated terms."""
+    stage: str = BESIDE
+    """The stage of the full search."""
 
     def __post_init__(self) -> None:
         from streamproof.explicit.reductions.rival import Rival
 
-        task = _planned(replace(self.task, on_progress=None), self.early, ReductionPlan())
+        tell = self.task.on_progress
+        beside = None if tell is None else lambda progress: tell(replace(progress, stage=self.stage))
+        task = _planned(replace(self.task, on_progress=beside), self.early, ReductionPlan())
         self.terms = terms_of(task.system)
         self.rival = Rival(lambda task: Search(task, _handover(task)), _compiled, task, self.terms)
 
@@ -185,6 +191,7 @@ class Turns:
         if plan.reduces:
             return self._reduced(plan)
         if self.rival.search is not None:
+            self.stage = ""
             return self.rival.finish(), self.rival.tier, plan
         search, tier = _full(_planned(self.task, self.early, plan))
         return search, tier, plan
@@ -412,8 +419,8 @@ def explore(
 
     `on_progress` is called at most once a second, and after a complete search, before what needs all states is decided.
     `on_violation` is called with each violation at the end of its level, after the interpreter has replayed its trace. With a
-    `cluster`, its processes search the wide levels; this process decides temporal properties and termination, on a graph in
-    files of its folder.
+    `cluster`, its processes search the wide levels, and decide whether there are cycles and fair cycles; this process finds
+    where, on a graph in files of its folder.
 
     Raises `UsageError` for an unknown property or unusable folders, `ModelError` if the system has no initial state,
     `TooLarge` if a state has too many parts or a term is too large for the requested tier.

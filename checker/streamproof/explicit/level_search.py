@@ -23,7 +23,7 @@ from streamproof.transform.scalarise import Scalarised
 
 if TYPE_CHECKING:
     from streamproof.explicit.cluster import Cluster
-    from streamproof.explicit.mapped_graph import StoredGraph
+    from streamproof.explicit.mapped_graph import CycleFinder, StoredGraph
     from streamproof.explicit.reductions.stubborn import StubbornSets
     from streamproof.explicit.reductions.symmetry import Symmetry
     from streamproof.explicit.reductions.view import StateView
@@ -416,6 +416,10 @@ class LevelSearch(ABC):
 
     def stored_graph(self) -> StoredGraph | None:
         """The state graph in files, after a complete search, if the states are in files. Raises `TooLarge`."""
+        return None
+
+    def divided_graph(self) -> CycleFinder | None:
+        """The state graph in the files of several processes, after a complete search of them."""
         return None
 
     @abstractmethod

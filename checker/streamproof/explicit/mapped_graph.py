@@ -5,9 +5,10 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +59,16 @@ class MappedFiles:
             self._others._give_back()
 
 
+@contextmanager
+def cycle_beyond_reach(kind: str) -> Iterator[None]:
+    """Inside, one process looks for a cycle that several have found; a `TooLarge` says so."""
+    try:
+        yield
+    except TooLarge as limit:
+        message = f"there is a {kind}, but no counterexample, which one process looks for: {limit.message}"
+        raise TooLarge(message, remedy=limit.remedy) from None
+
+
 @dataclass(frozen=True)
 class StoredGraph:
     """As `StateGraph`, in files: all reachable states, numbered in the order of discovery, and all steps between them."""
@@ -83,3 +94,54 @@ class StoredGraph:
     def steps(self) -> int:
         """Number of steps, self-loops and parallel steps included."""
         return len(self.targets)
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The readers of the nodes, and what a fair cycle owes. Tables have a column for each valuation of a state."""
+
+    after: Array
+    """Shape (readers, readers): which reader may follow which."""
+    reads: Array
+    """Whether a reader reads states of a valuation."""
+    accepts: Array
+    """Which acceptance sets, one bit each, are met there."""
+    valuations: Array
+    """Shape (states,)."""
+    sets: int
+    """Number of acceptance sets."""
+    stays: bool = True
+    """Whether every state may stutter; if so, the steps that change nothing are no others."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Fairness constraints: of each the numbers of its instances, and whether it is weak."""
+
+    instances: int
+    """Number of instances of actions."""
+    numbers: Sequence[Array]
+    weak: Sequence[bool]
+
+    def taken(self, labels: Array, constraint: int) -> Array:
+        """Which steps of instances take a constraint."""
+        return np.isin(labels, self.numbers[constraint])
+
+
+class CycleFinder(Protocol):
+    """Several processes that find out whether there are cycles."""
+
+    def has_cycle(self, instances: int) -> bool:
+        """Whether there is a cycle of steps."""
+
+    def accepts(
+        self,
+        members: Readers,
+        constraints: Constraints,
+        every: Readers,
+        places: Sequence[int],
+        starts: Sequence[int],
+        conditions: Sequence[Expr],
+    ) -> bool:
+        """Whether a fair cycle that `members` read can be reached. `every` reads the behaviours up to it, from one of
+        `starts` on; `places` has for each of them its place in `members`, or -1. `conditions`: those of valuations."""

@@ -10,18 +10,18 @@ every bottom component of the set is a fair one, and the set is empty if and onl
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from streamproof.base.errors import TooLarge
-from streamproof.base.records import dataclass
 from streamproof.explicit.compiled.memory import WordBlock
 from streamproof.explicit.kernel_compiler import translate
-from streamproof.explicit.mapped_graph import Array, MappedFiles, StoredGraph
+from streamproof.explicit.mapped_graph import Array, Constraints, MappedFiles, Readers, StoredGraph
 from streamproof.explicit.native_code import Module, build
 
 if TYPE_CHECKING:
@@ -141,66 +141,91 @@ def _compiled() -> Module:
     return build(translate((_enabled, _in_set, settle, prune), constants), ["settle", "prune"], optimise=True)
 
 
-@dataclass(frozen=True)
-class Readers:
-    """The readers of the nodes, and what a fair cycle owes. Tables have a column for each valuation of a state."""
+class Steps(Protocol):
+    """The steps from states, as of a `StoredGraph`."""
 
-    after: Array
-    """Shape (readers, readers): which reader may follow which."""
-    reads: Array
-    """Whether a reader reads states of a valuation."""
-    accepts: Array
-    """Which acceptance sets, one bit each, are met there."""
-    valuations: Array
-    """Shape (states,)."""
-    sets: int
-    """Number of acceptance sets."""
-    stays: bool = True
-    """Whether every state may stutter; if so, the steps that change nothing are no others."""
+    @property
+    def offsets(self) -> Array:
+        """Of each state the number of its first step, and then the number of all steps."""
+
+    @property
+    def targets(self) -> Array:
+        """The state that follows."""
+
+    @property
+    def labels(self) -> Array:
+        """The instance."""
 
 
-@dataclass(frozen=True)
-class Constraints:
-    """Fairness constraints: of each the numbers of its instances, and whether it is weak."""
+class NodeWords:
+    """The words of nodes. Those of the first `own` states are computed; those behind them are given."""
 
-    instances: int
-    """Number of instances of actions."""
-    numbers: Sequence[Array]
-    weak: Sequence[bool]
-
-    def taken(self, labels: Array, constraint: int) -> Array:
-        """Which steps of instances take a constraint."""
-        return np.isin(labels, self.numbers[constraint])
-
-
-class NodeSet:
-    """A set of nodes of a graph: those that readers read, until `shrink` leaves those from which there is a fair cycle."""
-
-    def __init__(self, graph: StoredGraph, readers: Readers, constraints: Constraints, files: MappedFiles) -> None:
-        self.graph, self.readers, self.constraints = graph, readers, constraints
-        self._files = files
-        if readers.sets > BITS // 2:
-            raise TooLarge(f"{readers.sets} acceptance sets", remedy=f"at most {BITS // 2}: a smaller formula")
-        self.words = files.array(np.uint64, len(readers.after) * graph.states)
-        for reader, first, last in self._blocks():
-            read = readers.reads[reader][readers.valuations[first:last]]
-            self.words[reader * graph.states + first : reader * graph.states + last] = np.where(read, IN_SET, 0)
-            files.pulse()
-        self._live = list(range(0, graph.states, PIECE))
+    def __init__(self, graph: Steps, readers: Readers, words: Array, own: int, pulse: Callable[[], None]) -> None:
+        self._graph, self._readers, self.words, self._pulse = graph, readers, words, pulse
+        self._own, self.live = own, list(range(0, own, PIECE))
         self._after = np.ascontiguousarray(readers.after, dtype=np.uint8)
 
-    def _blocks(self) -> Iterator[tuple[int, int, int]]:
-        states = self.graph.states
-        for reader in range(len(self.readers.after)):
-            for first in range(0, states, BLOCK):
-                yield reader, first, min(states, first + BLOCK)
+    def settle(self, owners: Array, accepts: Array, **values: int) -> WordBlock:
+        """Compute the words until nothing changes. `owners`: the obligations that each instance meets; `accepts`: those met
+        in the states of a valuation; other words of the control block by name. Returns it."""
+        graph, readers = self._graph, self._readers
+        own = np.ascontiguousarray(accepts, dtype=np.uint64)
+        places = {
+            "OFFSETS": graph.offsets, "TARGETS": graph.targets, "LABELS": graph.labels, "WORDS": self.words,
+            "VALUATIONS": readers.valuations, "OWNERS": owners, "OWN": own, "AFTER": self._after,
+        }  # fmt: skip
+        given = {
+            **{name: place.ctypes.data for name, place in places.items()}, **values,
+            "STATES": len(self.words) // len(readers.after), "READERS": len(readers.after), "KINDS": own.shape[1],
+            "STAYS": int(readers.stays),
+        }  # fmt: skip
+        control = WordBlock([given.get(name, 0) for name in CONTROL])
+        run, changes = _compiled().function("settle", 3), 1
+        while changes:
+            changes = 0
+            for first in reversed(self.live):
+                changes += run(control.address, first, min(self._own, first + PIECE))
+                self._pulse()
+        return control
+
+    def prune(self, control: WordBlock) -> int:
+        """Remove the nodes that do not meet all obligations; returns the number of nodes removed, in `settle` too."""
+        run, live = _compiled().function("prune", 3), []
+        for first in self.live:
+            if run(control.address, first, min(self._own, first + PIECE)):
+                live.append(first)
+            self._pulse()
+        self.live = live
+        # Nodes removed while words were computed may have left bits behind: then the words are computed once more.
+        return self.removed(control)
+
+    def removed(self, control: WordBlock) -> int:
+        """The number of nodes that were removed."""
+        return control[CONTROL.index("REMOVED")]
+
+
+class FairSet(ABC):
+    """A set of nodes, until `shrink` leaves those from which there is a fair cycle."""
+
+    def __init__(self, readers: Readers, constraints: Constraints) -> None:
+        self.readers, self.constraints = readers, constraints
+        if readers.sets > BITS // 2:
+            raise TooLarge(f"{readers.sets} acceptance sets", remedy=f"at most {BITS // 2}: a smaller formula")
+
+    @abstractmethod
+    def _some_left(self) -> bool:
+        """Whether there are nodes in the set, as far as is known."""
+
+    @abstractmethod
+    def _round(self, owners: Array, accepts: Array, **values: int) -> int:
+        """Compute all words until nothing changes, and remove nodes; returns the number of nodes removed."""
 
     def shrink(self) -> bool:
         """Remove the nodes from which there is no fair cycle; returns whether some are left."""
         count, sets = len(self.constraints.weak), self.readers.sets
         most = BITS - sets
         groups = [range(at, min(count, at + most)) for at in range(0, max(count, 1), most)]
-        while self._live:
+        while self._some_left():
             removed = 0
             for group in groups:
                 owners = np.zeros(self.constraints.instances, dtype=np.uint64)
@@ -215,37 +240,32 @@ class NodeSet:
                 return True
         return False
 
-    def _round(self, owners: Array, accepts: Array, **values: int) -> int:
-        """Compute all words until nothing changes, and remove nodes; returns the number of nodes removed."""
-        control = self._settle(owners, accepts, **values)
-        prune, live = _compiled().function("prune", 3), []
-        for first in self._live:
-            if prune(control.address, first, min(self.graph.states, first + PIECE)):
-                live.append(first)
-            self._files.pulse()
-        self._live = live
-        # Nodes removed while words were computed may have left bits behind: then the words are computed once more.
-        return control[CONTROL.index("REMOVED")]
 
-    def _settle(self, owners: Array, accepts: Array, **values: int) -> WordBlock:
-        graph, readers = self.graph, self.readers
-        own = np.ascontiguousarray(accepts, dtype=np.uint64)
-        places = {
-            "OFFSETS": graph.offsets, "TARGETS": graph.targets, "LABELS": graph.labels, "WORDS": self.words,
-            "VALUATIONS": readers.valuations, "OWNERS": owners, "OWN": own, "AFTER": self._after,
-        }  # fmt: skip
-        given = {
-            **{name: place.ctypes.data for name, place in places.items()}, **values, "STATES": graph.states,
-            "READERS": len(readers.after), "KINDS": own.shape[1], "STAYS": int(readers.stays),
-        }  # fmt: skip
-        control = WordBlock([given.get(name, 0) for name in CONTROL])
-        run, changes = _compiled().function("settle", 3), 1
-        while changes:
-            changes = 0
-            for first in reversed(self._live):
-                changes += run(control.address, first, min(graph.states, first + PIECE))
-                self._files.pulse()
-        return control
+class NodeSet(FairSet):
+    """A set of nodes of a graph in mapped files: those that readers read, until it is shrunk."""
+
+    def __init__(self, graph: StoredGraph, readers: Readers, constraints: Constraints, files: MappedFiles) -> None:
+        super().__init__(readers, constraints)
+        self.graph = graph
+        self._files = files
+        self.words = files.array(np.uint64, len(readers.after) * graph.states)
+        for reader, first, last in self._blocks():
+            read = readers.reads[reader][readers.valuations[first:last]]
+            self.words[reader * graph.states + first : reader * graph.states + last] = np.where(read, IN_SET, 0)
+            files.pulse()
+        self._marks = NodeWords(graph, readers, self.words, graph.states, files.pulse)
+
+    def _blocks(self) -> Iterator[tuple[int, int, int]]:
+        states = self.graph.states
+        for reader in range(len(self.readers.after)):
+            for first in range(0, states, BLOCK):
+                yield reader, first, min(states, first + BLOCK)
+
+    def _some_left(self) -> bool:
+        return bool(self._marks.live)
+
+    def _round(self, owners: Array, accepts: Array, **values: int) -> int:
+        return self._marks.prune(self._marks.settle(owners, accepts, **values))
 
     def has(self, nodes: Array) -> Array:
         """Which nodes are in the set."""
@@ -263,7 +283,7 @@ class NodeSet:
                 self.words[some] = np.where(paths.before[some] != 0, IN_SET, 0)
                 self._files.pulse()
             self.words[path[-1]] |= np.uint64(1)
-            self._settle(none, np.zeros((len(self.readers.after), self.readers.accepts.shape[1])))
+            self._marks.settle(none, np.zeros((len(self.readers.after), self.readers.accepts.shape[1])))
             rest = self.first(1, paths.last)
             if rest is None:
                 return path, path[-1]

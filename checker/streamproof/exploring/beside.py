@@ -131,7 +131,7 @@ class _Checking:
     def _progress(self, progress: Any) -> None:
         assert isinstance(progress, Progress)
         counts = replace(self._now, states=progress.distinct, levels=progress.depth, queue=progress.queue)
-        phase = "exploring the states" if progress.queue else "deciding what needs all states"
+        phase = progress.stage or ("exploring the states" if progress.queue else "deciding what needs all states")
         self._now = replace(counts, phase=phase)
 
     def _violation(self, finding: Finding) -> None:

@@ -58,7 +58,8 @@ def spark_session(master: str = LOCAL, *, app: str = "streamproof") -> Iterator[
     if running is None and SparkContext._active_spark_context is not None:
         running = SparkSession(SparkContext._active_spark_context)
     if running is not None:
-        found = re.sub(r",\d+\]$", "]", running.sparkContext.master or LOCAL)
+        # Spark's master may have the number of failures of a task behind that of processors.
+        found = re.sub(r"^(local\[[^,]*),\d+\]$", r"\1]", running.sparkContext.master or LOCAL)
         if found != master and not (is_local(found) and is_local(master)):
             raise SystemFailure(
                 f"this process already runs Spark on {found}, so it cannot use {master}",

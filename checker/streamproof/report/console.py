@@ -329,6 +329,7 @@ def progress_text(progress: Progress, before: Progress, memory: int) -> str:
         f"{progress.generated} states generated ({generated:.0f} s/s), "
         f"{progress.distinct} distinct states found ({distinct:.0f} ds/s), "
         f"{progress.queue} states left on queue, {_duplicates(progress):.0f}% duplicates, {size_text(memory)}"
+        + (f", {progress.stage}" if progress.stage else "")
     )
 
 

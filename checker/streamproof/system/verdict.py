@@ -223,6 +223,8 @@ class Progress:
     distinct: int
     generated: int
     queue: int
+    stage: str = ""
+    """Which search this is, of several in turns."""
 
 
 @dataclass(frozen=True, slots=True)

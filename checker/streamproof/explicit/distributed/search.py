@@ -23,9 +23,10 @@ from streamproof.explicit.cluster import Cluster, InProcess
 from streamproof.explicit.compiled.edges import fits
 from streamproof.explicit.compiled.search import CompiledSearch
 from streamproof.explicit.compiled.spill import WITH_PRODUCTS
-from streamproof.explicit.compiled.steps import NONE, StepCounters, count_code, module
+from streamproof.explicit.compiled.steps import NONE, StepCounters, count_code, expand_code, module
 from streamproof.explicit.compiled.stored_graph import MappedLog, mapped_files, stored_graph
 from streamproof.explicit.distributed import tasks
+from streamproof.explicit.distributed.divided_graph import DividedGraph, StatesInFiles
 from streamproof.explicit.distributed.manifest import Manifests, Stored, StoredSegment
 from streamproof.explicit.distributed.shared_folder import NUMBER, ORDER, STATE, Array, SharedFolder
 from streamproof.explicit.distributed.sorted_files import (
@@ -37,7 +38,7 @@ from streamproof.explicit.distributed.sorted_files import (
 )
 from streamproof.explicit.distributed.tasks import LABEL_BITS, NO_PARENT, Code, TaskPlan
 from streamproof.explicit.level_search import SearchEvent, SearchTask, Snapshot, Stop
-from streamproof.explicit.mapped_graph import StoredGraph
+from streamproof.explicit.mapped_graph import StoredGraph, cycle_beyond_reach
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
 from streamproof.system.model import State
@@ -69,6 +70,7 @@ class DistributedSearch(CompiledSearch):
         self._expands: Code | None = None
         self._watches_stored: tuple[str, Code] | None = None
         self._graph: StoredGraph | None = None
+        self._divided: DividedGraph | None = None
         self._garbage: list[str] = []
         """Sorted files that are not needed after the next manifest."""
         self._folder = SharedFolder(cluster.place, self.budget.tuning.file_rows)
@@ -178,18 +180,34 @@ class DistributedSearch(CompiledSearch):
         found = self._all(tasks.count, jobs, wide=self.known >= self.budget.tuning.wide_level)
         return [[sum(column) for column in zip(*parts, strict=True)] for parts in zip(*found, strict=True)]
 
-    def stored_graph(self) -> StoredGraph | None:
-        """The state graph in files of this process if states are in files, or if it does not fit into memory. Raises
-        `TooLarge`."""
+    def divided_graph(self) -> DividedGraph | None:
+        """The state graph in the files of all processes if states are in files, or if it does not fit into memory."""
         if self._stored is None and self.stopped is None and self._marked is not None and not fits(self, WITH_PRODUCTS):
             self._hand_over(self._marked)
             self._next = self.known
+        if self._stored is None or self.stopped is not None:
+            return None
+        if self._divided is None:
+            files = tuple(zip(*(segment.files(self.partitions) for segment in self._stored.segments), strict=True))
+            counts = tuple(sum(count for _, count in runs) for runs in self._stored.known)
+            code = module(expand_code(self.system, self.layout, (), idle_steps=True))
+            states = StatesInFiles(self._plan, self.layout, files, counts, sum(self.generated), self.initial, code)
+            executor = self._cluster.executor
+            if self.known < self.budget.tuning.wide_level:
+                executor = InProcess(self.partitions)
+            self._divided = DividedGraph(states, executor, f"{self._manifests.run}/graph")
+        return self._divided
+
+    def stored_graph(self) -> StoredGraph | None:
+        """The state graph in files of this process if states are in files, or if it does not fit into memory. Raises
+        `TooLarge`."""
+        self.divided_graph()
         if self._stored is None or self._graph is not None:
             return self._graph
         place = self._cluster.place
         if "://" in place:
             raise TooLarge(
-                f"cycles are looked for by one process in files that it maps, and the states are at {place}",
+                f"it maps files, and the states are at {place}",
                 remedy=either("name a folder that is mounted here", "check the property without --master"),
             )
         files = mapped_files(self.budget, Path(place))
@@ -201,6 +219,18 @@ class DistributedSearch(CompiledSearch):
                     files.pulse()
         self._graph = stored_graph(self, MappedLog(states), Path(place))
         return self._graph
+
+    def cycle(self) -> tuple[list[int], bool] | None:
+        """As in memory; the processes find out whether there is a cycle, and this one where."""
+        divided = self.divided_graph()
+        if divided is not None and not divided.has_cycle(len(self.system.instances)):
+            return None
+        if divided is None:
+            return super().cycle()
+        with cycle_beyond_reach("cycle"):
+            found = super().cycle()
+        assert found is not None, "both find the same cycles"
+        return found
 
     # --- the search ---
 

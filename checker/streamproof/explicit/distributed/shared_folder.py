@@ -94,6 +94,11 @@ class SharedFolder:
         with self._failing(), self.source(name) as file:
             return bytes(file.read())
 
+    def array(self, name: str, kind: Any) -> Array:
+        """The numbers of a file of raw numbers; those of a local file are mapped."""
+        with self._failing(), self.source(name) as file:
+            return np.frombuffer(file.read_buffer(), dtype=kind)
+
     def source(self, name: str) -> Any:
         """A file, opened to be read."""
         return self._files.open_input_file(self.path(name))

@@ -116,16 +116,21 @@ class SortedFile:
 
 def _contained(states: Array, found: Array, there: Array) -> Array:
     """Which states are among those of a batch, both ascending by hash."""
-    theirs = hashes(there)
+    contained: Array = found_at(states, found, there, hashes(there)) >= 0
+    return contained
+
+
+def found_at(states: Array, found: Array, there: Array, theirs: Array) -> Array:
+    """The position of each state, with its hash in `found`, among others, which are ascending by their hashes; or -1."""
     at = np.searchsorted(theirs, found)
-    answer = np.zeros(len(states), dtype=np.bool_)
+    answer = np.full(len(states), -1, dtype=np.int64)
     open_ = np.arange(len(states))
     # Several states may have one hash: those that differ from the first with their hash look at the next.
     while len(open_):
         open_ = open_[at[open_] < len(there)]
         open_ = open_[theirs[at[open_]] == found[open_]]
         same = (there[at[open_]] == states[open_]).all(axis=1)
-        answer[open_[same]] = True
+        answer[open_[same]] = at[open_[same]]
         open_ = open_[~same]
         at[open_] += 1
     return answer

@@ -50,6 +50,7 @@ from streamproof.transform.flatten import Rewriter
 
 if TYPE_CHECKING:
     from streamproof.explicit.liveness.stored import StoredChecker
+    from streamproof.explicit.mapped_graph import StoredGraph
     from streamproof.explicit.witness import Witnesses
 
 
@@ -337,12 +338,26 @@ class Temporal:
     @cached_property
     def _checker(self) -> TemporalChecker | StoredChecker:
         search = self._search
-        stored = search.stored_graph()
-        if stored is None:
+        divided = search.divided_graph()
+        stored = search.stored_graph() if divided is None else None
+        if divided is None and stored is None:
             return TemporalChecker(search.system, search.graph())
         from streamproof.explicit.liveness.stored import StoredChecker
 
-        return StoredChecker(search.system, stored, search.ever_true)
+        def in_files() -> StoredGraph:
+            found = stored or search.stored_graph()
+            assert found is not None, "states are in files"
+            return found
+
+        return StoredChecker(search.system, in_files, search.ever_true, divided)
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        """Number of states, and of steps."""
+        checker, search = self._checker, self._search
+        if isinstance(checker, TemporalChecker):
+            return checker.graph.states, checker.graph.steps
+        return search.known, sum(search.generated)
 
     def finding(self, prop: Property, simple: Property) -> Finding:
         """The finding for one property: `prop` of the original system, `simple` of the system that was searched.
@@ -379,21 +394,19 @@ class Temporal:
         answer = checker.decide(simple.formula)
         if answer.lasso is not None:
             return _Violation(checker, simple.formula, answer.lasso)
-        graph = checker.graph
-        because = (
-            f"true of every fair behaviour of {number_of(graph.states, 'state')} and {number_of(graph.steps, 'step')}"
-        )
+        states, steps = self._size
+        because = f"true of every fair behaviour of {number_of(states, 'state')} and {number_of(steps, 'step')}"
         return self._holds(prop, because, vacuous=answer.vacuous)
 
     def _holds(self, prop: Property, because: str, *, vacuous: bool) -> Finding:
         """A property without a behaviour that violates it. If every fair behaviour leaves the constraint, only prefixes were
         judged, and a formula that no prefix can refute is vacuous. A view does not show whether its antecedent is true."""
         if vacuous:
-            graph, outside = self._checker.graph, self._outside
-            states = graph.states if outside is None else graph.states - sum(self._search.count(outside))
+            known, outside = self._size[0], self._outside
+            states = known if outside is None else known - sum(self._search.count(outside))
             every = "the only state" if states == 1 else f"all {number_of(states, 'state')}"
             because = f"vacuous: its antecedent is false in {every}"
-            because += "" if states == graph.states else " within the constraint"
+            because += "" if states == known else " within the constraint"
         if self._all_leave:
             assert prop.formula is not None, "a temporal property has a formula"
             if refutable(prop.formula):
@@ -439,7 +452,7 @@ class Temporal:
         """A property with conditions on steps that nothing violates; vacuous if no claim's antecedent is true or happens."""
         idle = [claim for claim in claims(formula) if never_begins(claim)]
         if idle and all(claim in idle or self._checker.vacuous(claim) for claim in claims(formula)):
-            because = f"vacuous: its antecedent never happens in {number_of(self._checker.graph.states, 'state')}"
+            because = f"vacuous: its antecedent never happens in {number_of(self._size[0], 'state')}"
             return Finding(prop.name, prop.kind, Verdict.HOLDS, None, because, vacuous=True)
         return self._holds(prop, because, vacuous=self._checker.vacuous(formula))
 
@@ -451,7 +464,7 @@ class Temporal:
             if lasso is not None:
                 return _Violation(checker, formula, lasso)
             most = max(most, len(names))
-        states, monitors = number_of(checker.graph.states, "state"), number_of(most, "monitor bit")
+        states, monitors = number_of(self._size[0], "state"), number_of(most, "monitor bit")
         because = f"true of every fair behaviour of {states}, with {monitors}"
         return self._holds_of_steps(prop, formula, because, checker.never_begins)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 
@@ -13,8 +14,15 @@ from streamproof.explicit.liveness.buchi import BuchiAutomaton, Scc, negation_au
 from streamproof.explicit.liveness.fair_graph import Lasso, TemporalAnswer, without_stutter
 from streamproof.explicit.liveness.step_monitors import begins, bit_name
 from streamproof.explicit.liveness.tableau import triggers
-from streamproof.explicit.mapped_graph import Array, StoredGraph
-from streamproof.explicit.set_search import Constraints, FairCycle, NodePaths, NodeSet, Readers
+from streamproof.explicit.mapped_graph import (
+    Array,
+    Constraints,
+    CycleFinder,
+    Readers,
+    StoredGraph,
+    cycle_beyond_reach,
+)
+from streamproof.explicit.set_search import FairCycle, NodePaths, NodeSet
 from streamproof.system.expr import Expr
 from streamproof.system.formula import Formula, Recurs, claims
 from streamproof.system.model import Fairness, System, fairness_constraints
@@ -30,23 +38,33 @@ class StoredChecker:
     """As `TemporalChecker`, on a graph in files. Lassos may be longer: their cycles are not the shortest."""
 
     def __init__(
-        self, system: System, graph: StoredGraph, ever_true: Callable[[Sequence[Expr]], Sequence[bool]]
+        self,
+        system: System,
+        graph: Callable[[], StoredGraph],
+        ever_true: Callable[[Sequence[Expr]], Sequence[bool]],
+        divided: CycleFinder | None = None,
     ) -> None:
-        self.graph = graph
+        """`divided`: the same graph in the files of several processes, which find out whether there is a fair cycle."""
+        self._made, self._divided = graph, divided
         self._ever_true = ever_true
+        self._valuations: dict[Sequence[Expr], Array] = {}
         constraints = fairness_constraints(system)
         numbers = [np.array(one.numbers, dtype=np.int64) for one in constraints]
         weak = [one.fairness is Fairness.WEAK for one in constraints]
         self._constraints = Constraints(len(system.instances), numbers, weak)
 
+    @cached_property
+    def graph(self) -> StoredGraph:
+        """The graph in files of this process."""
+        return self._made()
+
     def decide(self, formula: Formula) -> TemporalAnswer:
         """Whether `formula` is true of every fair behaviour. Raises `TooLarge` for too many atoms, or a full disk."""
         for part in claims(formula):
             automaton = negation_automaton(part)
-            valuations = self.graph.valuations(automaton.conditions)
             for scc in automaton.sccs:
                 if scc.cyclic and scc.accepting:
-                    lasso = self._accepted(automaton, scc, valuations)
+                    lasso = self._accepted(automaton, scc)
                     if lasso is not None:
                         return TemporalAnswer(lasso)
         return TemporalAnswer(None, self.vacuous(formula))
@@ -99,7 +117,8 @@ class StoredChecker:
         held = {name: at for at, name in enumerate(names.values())}
         whole = replace(graph, files=files, offsets=offsets, targets=targets, labels=labels, valuations=valuations)
         monitored = copy(self)
-        monitored.graph, monitored._ever_true = whole, lambda conditions: [True] * len(conditions)
+        monitored.graph, monitored._divided, monitored._valuations = whole, None, {}
+        monitored._ever_true = lambda conditions: [True] * len(conditions)
         lasso = monitored.decide(turned(claim, names)).lasso
         return (
             None if lasso is None else Lasso(*(tuple(k % states for k in part) for part in (lasso.stem, lasso.cycle)))
@@ -115,24 +134,45 @@ class StoredChecker:
         step = begins(claim)
         return step is not None and not self.graph.changes([step.step]).any()
 
-    def _accepted(self, automaton: BuchiAutomaton, scc: Scc, valuations: Array) -> Lasso | None:
+    def _accepted(self, automaton: BuchiAutomaton, scc: Scc) -> Lasso | None:
         """A fair lasso whose cycle is read by the states of one component of the automaton, or None."""
-        graph, files = self.graph, self.graph.files.more()
         sets = len(scc.acceptance_sets or ())
         kinds = 1 << len(automaton.conditions)
         accepts = np.zeros((len(scc.members), kinds), dtype=np.uint64)
         for bit, tables in enumerate(scc.acceptance_sets or ()):
             for at, table in enumerate(tables):
                 accepts[at] |= _column(table, kinds).astype(np.uint64) << np.uint64(bit)
-        members = _readers(automaton, scc.members, accepts, valuations, sets)
+        members = _readers(automaton, scc.members, accepts, sets)
+        # Behaviours up to a node of the set, by all states of the automaton.
+        every = range(len(automaton.states))
+        whole = _readers(automaton, every, np.zeros((len(every), kinds), dtype=np.uint64), 0)
+        place = np.full(len(every), -1, dtype=np.int64)
+        place[list(scc.members)] = np.arange(len(scc.members))
+        initial = [k for k, one in enumerate(automaton.states) if one.initial]
+        divided = self._divided
+        if divided is not None and not divided.accepts(
+            members, self._constraints, whole, place.tolist(), initial, automaton.conditions
+        ):
+            return None
+        if divided is None:
+            return self._lasso(members, whole, place, initial, automaton.conditions)
+        with cycle_beyond_reach("fair cycle"):
+            lasso = self._lasso(members, whole, place, initial, automaton.conditions)
+        assert lasso is not None, "both find the same cycles"
+        return lasso
+
+    def _lasso(
+        self, members: Readers, whole: Readers, place: Array, initial: Sequence[int], conditions: Sequence[Expr]
+    ) -> Lasso | None:
+        """A fair lasso whose cycle `members` read."""
+        graph, files = self.graph, self.graph.files.more()
+        if conditions not in self._valuations:
+            self._valuations = {conditions: graph.valuations(conditions)}
+        valuations = self._valuations[conditions]
+        members, whole = (replace(readers, valuations=valuations) for readers in (members, whole))
         among = NodeSet(graph, members, self._constraints, files)
         if not among.shrink():
             return None
-        # Behaviours up to a node of the set, by all states of the automaton.
-        every = range(len(automaton.states))
-        whole = _readers(automaton, every, np.zeros((len(every), kinds), dtype=np.uint64), valuations, 0)
-        place = np.full(len(every), -1, dtype=np.int64)
-        place[list(scc.members)] = np.arange(len(scc.members))
 
         def inside(nodes: Array) -> Array:
             reader, state = np.divmod(nodes, graph.states)
@@ -145,8 +185,7 @@ class StoredChecker:
             return whole.reads[reader, valuations[state]]
 
         paths = NodePaths(graph, whole, readable, files)
-        begins = [k * graph.states for k, one in enumerate(automaton.states) if one.initial]
-        starts = np.concatenate([first + np.arange(graph.initial) for first in begins])
+        starts = np.concatenate([reader * graph.states + np.arange(graph.initial) for reader in initial])
         found = paths.search(starts, inside)
         if found is None:
             return None
@@ -165,15 +204,14 @@ def _column(table: int, kinds: int) -> Array:
     return np.array([bool(table >> kind & 1) for kind in range(kinds)], dtype=np.bool_)
 
 
-def _readers(
-    automaton: BuchiAutomaton, members: Sequence[int], accepts: Array, valuations: Array, sets: int
-) -> Readers:
+def _readers(automaton: BuchiAutomaton, members: Sequence[int], accepts: Array, sets: int) -> Readers:
+    """Readers without the valuations of a graph."""
     kinds = accepts.shape[1]
     states = [automaton.states[k] for k in members]
     return Readers(
         np.array([[other in one.after for other in members] for one in states], dtype=np.bool_),
         np.array([_column(one.label, kinds) for one in states], dtype=np.bool_),
         accepts,
-        valuations,
+        np.empty(0, dtype=np.uint16),
         sets,
     )
