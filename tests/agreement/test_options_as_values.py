@@ -130,11 +130,11 @@ class M(Model):
             q=Option(Queue(small, capacity=2)), f=Option(Set(small)), b=Option(Bag(small, capacity=2)),
             a=Option(Array(2, small)), k=Option(Array(["A", "B"], small)), r=Option(record), u=Option(case), o=Option(small),
             x=small, p=Bool(), vq=Queue(small, capacity=2), vf=Set(small), vb=Bag(small, capacity=2), va=Array(2, small),
-            rs=Option(Set(record)),
+            rs=Option(Set(record)), rb=Option(Bag(record, capacity=2)),
         )
 """
 """Containers in options, and others."""
-OPTIONS = ["q", "f", "b", "a", "k", "r", "u", "o", "rs"]
+OPTIONS = ["q", "f", "b", "a", "k", "r", "u", "o", "rs", "rb"]
 CONTAINED = [
     one
     for line in """
@@ -163,6 +163,7 @@ s.vf = s.f ;; s.f = s.vf ;; s.vf |= s.f ;; s.vf -= s.f ;; s.f = s.f | {s.x} ;; s
 s.x = max(s.f) ;; s.f = s.f & s.vf ;; s.vq = [v for v in s.f] ;; s.vb = s.b ;; s.b = list(s.vb) ;; s.x = choose(s.b)
 s.vb = list(s.b) ;; s.va = s.a ;; s.a = s.va ;; s.a = [min(v, 1) for v in s.a] ;; s.va[s.o % 2] = s.a[0]
 s.x = s.a[s.x] ;; s.va = list(s.a) ;; v, w = s.a; s.x = w ;; s.r = {'n': s.r.n, 'p': not s.r.p} ;; s.x = s.r.n
+one = choose(s.rs); s.x = one.n ;; one = choose(s.rb); s.x = one.n
 s.u = Ask(n=s.x) ;; s.x = s.u.n ;; require(1 in s.f and len(s.q) > 0)
 s.x = choose([v for v in range(3) if v in s.f]) ;; s.q = None ;; s.f = None
 """.strip().splitlines()
@@ -199,6 +200,21 @@ def test_an_option_is_a_value_of_its_sort(tmp_path: Path, guarded: bool, contain
     for seed in range(4):
         done = compare_with_python(Spec(module.M), module.M(), system, seed)
         assert (done.properties, done.rules) == (len(conditions), len(actions))
+
+
+def test_a_method_that_no_container_has_is_no_change(tmp_path: Path) -> None:
+    """The advice for it is that for containers outside options."""
+    file = tmp_path / "options.py"
+    file.write_text(
+        f"{IN_OPTIONS}\n    @action\n    def go(self, s):\n        s.vf = s.f.union(s.vf)\n", encoding="utf-8"
+    )
+    made = importlib.util.spec_from_file_location("options_without_method", file)
+    assert made is not None
+    assert made.loader is not None
+    module: Any = importlib.util.module_from_spec(made)
+    made.loader.exec_module(module)
+    with pytest.raises(ModelError, match="a Set has no 'union'"):
+        module.M.system()
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,13 @@ def compile_model(
         reader = _reader(model, without_properties, None, carries)
         for name, decl in reader.declarations.items():
             if any(endless(part) for part in ranges(decl.sort)):
+                limited = any(mark is StateMark.CONSTRAINT for mark, _ in marked(type(model)).values())
+                beyond = " beyond what its constraint admits, as Range(0, 1_000_000)" if limited else ""
                 raise Unbounded(
                     f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
                     loc=decl.loc,
-                    remedy="declare a Range, or prove what must hold: streamproof prove, for temporal properties with --rank",
+                    remedy=f"declare a Range{beyond}, or prove what must hold: streamproof prove, for temporal properties "
+                    "with --rank",
                 )
         return compiled_from(_constrained(reader.run(tuple(properties), termination), reader), model)
 

@@ -68,6 +68,8 @@ from streamproof.system.sorts import (
 from streamproof.transform.assume import Assuming
 from streamproof.transform.unbounded import Undecided
 
+CHANGING = frozenset({"push", "append", "extend", "insert", "pop", "remove", "clear", "add", "discard"})
+"""The methods that change a queue, set or bag in place."""
 MUTABLE = (list, dict, set, bytearray, deque, OrderedDict, defaultdict, Counter)
 CHANGES = {
     *(
@@ -340,7 +342,7 @@ def _term_attribute(ev: Evaluator, owner: Expr, node: ast.Attribute, frame: Fram
         isinstance(owner.sort, QueueSort) and name in ("count", "index")
     ):
         return Method(owner, name)
-    if isinstance(owner.sort, QueueSort | SetSort | BagSort):
+    if isinstance(owner.sort, QueueSort | SetSort | BagSort) and name in CHANGING:
         raise ModelError(
             f"{name!r} cannot change {describe(owner)} that is only a value here",
             loc=loc,

@@ -466,6 +466,9 @@ def _labelled(ev: Evaluator, node: ast.Call, frame: Frame) -> Iterator[tuple[str
 def _options(ev: Evaluator, domain: Term, loc: Loc) -> list[_Option]:
     """The options of a choice: the condition under which each is present, its value, and how traces show it."""
     ready = lvalues.dereference(ev.context, domain)
+    held = lvalues.contained_value(ev.context, ready, loc, "the option to choose from")
+    if held is not ready:
+        ready = domain = held
     if not symbolic(ready) and isinstance(ready, int):
         raise ModelError(f"{ready} has no elements to choose from", loc=loc, remedy=f"write choose(range({ready}))")
     pairs = [(b.TRUE, v) for v in in_order(ready)] if isinstance(ready, set | frozenset) else None
