@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from streamproof.cli.verbs import run
 from streamproof.driving import adapter, messages
 from streamproof.driving.contract import contract
 from streamproof.driving.suite import make_suite
@@ -21,6 +22,7 @@ jsonschema = pytest.importorskip("jsonschema")
 ROOT = Path(__file__).resolve().parents[2]
 LEASE = str(ROOT / "examples" / "lease" / "lease.py")
 SCHEMA: Any = json.loads((Path(messages.__file__).parent / "drive.schema.json").read_text(encoding="utf-8"))
+RESULTS: Any = json.loads((Path(messages.__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
@@ -100,12 +102,37 @@ def test_the_verb_prints_a_page_and_a_schema(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "suite", "answer", "reachable"),
+    [
+        ("LeaseAdapter", True, "no difference", 81),
+        ("LeaseAdapter", False, "inconclusive", None),
+        ("Unfenced", True, "difference", 81),
+    ],
+)
+def test_results_of_drives_have_the_fields_of_their_schema(
+    name: str, suite: bool, answer: str, reachable: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`drive --json` has exactly the fields that the schema describes, with and without the number of reachable states."""
+    adapter_file = ROOT / "examples" / "lease" / "adapter.py"
+    few = () if suite else ("--no-suite", "--walks", "1", "--steps", "3")
+    run(["drive", LEASE, "--adapter", f"{adapter_file}:{name}", "--seed", "1", *few, "--json", "-"])
+    data = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(RESULTS).validate(data)
+    assert (data["answer"], data["reachable"]) == (answer, reachable)
+    described = RESULTS["$defs"]["driven"]["properties"]
+    assert {*data} == {*described, *RESULTS["$defs"]["chosen"]["properties"]}
+    for wrong in ({"reachable": 0}, {"reachable": "81"}, {"states": None}, {"ends": {"other": 1}}, {"actions": [{}]}):
+        assert not jsonschema.Draft202012Validator(RESULTS).is_valid({**data, **wrong})
+    for field in data:
+        assert not jsonschema.Draft202012Validator(RESULTS).is_valid({n: v for n, v in data.items() if n != field})
+
+
 @pytest.mark.long
 def test_results_are_instances_of_their_schema(tmp_path: Path) -> None:
     """JSON of `check`, `validate`, `drive` and `suite`, and traces, are what `results.schema.json` describes."""
-    schema = json.loads((Path(messages.__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
+    jsonschema.Draft202012Validator.check_schema(RESULTS)
+    validator = jsonschema.Draft202012Validator(RESULTS)
     adapter_file = ROOT / "examples" / "lease" / "adapter.py"
     commands = [
         ["check", LEASE, "--variant", "unfenced", "-q", "--out", "traces", "--json", "check.json"],

@@ -21,9 +21,10 @@ from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import EventLog
 from streamproof.conformance.events import write_ndjson
 from streamproof.conformance.validation import verdicts_on
+from streamproof.driving import suite as suites
 from streamproof.driving.drive_subject import Subject
 from streamproof.driving.script import read_scripts
-from streamproof.driving.suite import Suite, make_suite, random_suite
+from streamproof.driving.suite import Suite, SuiteScript, make_suite, random_suite
 from streamproof.driving.testing import subject_of
 from streamproof.selection import selected
 from streamproof.system import Interpreter, System
@@ -96,11 +97,31 @@ def expect_covered(system: System, suite: Suite) -> None:
     assert (suite.instances, suite.pairs, suite.states) == (len(instances), len(pairs), len(graph))
     assert suite.branches == len(branches)
     assert suite.least <= suite.steps
+    for script in suite.scripts:
+        assert not any(contains(other, script) for other in suite.scripts if other is not script)
+
+
+def contains(longer: SuiteScript, script: SuiteScript) -> bool:
+    """Whether the states and steps of a script are a part of those of another one."""
+    states, steps = script.trace.states, [step.key for step in script.trace.steps]
+    keys, count = [step.key for step in longer.trace.steps], len(steps)
+    starts = range(len(keys) - count + 1)
+    return any(keys[k : k + count] == steps and longer.trace.states[k : k + count + 1] == states for k in starts)
+
+
+def refused(suite: Suite) -> Counter[object]:
+    """The refusals of a suite, each with its state."""
+    return Counter(
+        (s.trace.states[at], r.instance.key, r.because)
+        for s in suite.scripts
+        for at, own in s.refused.items()
+        for r in own
+    )
 
 
 @pytest.mark.parametrize("seeds", [25, pytest.param(400, marks=pytest.mark.long)])
-def test_random_systems_are_covered(seeds: int) -> None:
-    """Of random systems, every instance, every pair and every refusal is in the suite."""
+def test_random_systems_are_covered(seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of random systems, every instance, every pair and every refusal is in the suite, and no script is in another one."""
     found: Counter[str] = Counter()
     for seed in range(seeds):
         system = replace(random_system(Random(seed)), properties=(), lemmas=())
@@ -112,6 +133,11 @@ def test_random_systems_are_covered(seeds: int) -> None:
             continue
         suite = make_suite(Subject(system), 10_000)
         expect_covered(system, suite)
+        with monkeypatch.context() as patch:
+            patch.setattr(suites, "_not_contained", list)
+            whole = make_suite(Subject(system), 10_000)
+        assert refused(whole) == refused(suite)
+        found["left out"] += 10 * (len(whole.scripts) - len(suite.scripts))
         found["scripts"] += len(suite.scripts)
         found["refusals"] += suite.refusals
     assert min(found.values()) > seeds // 3

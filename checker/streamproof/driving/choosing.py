@@ -39,6 +39,7 @@ class Walking:
     def __init__(self, driver: Driver, steps: int) -> None:
         self.driver, self.steps = driver, steps
         self.random = random.Random(driver.seed)
+        self._uniform = self.random.random
         self._instances = driver.subject.system.instances
         self._groups = [group_of(instance) for instance in self._instances]
         self._enabled: dict[State, tuple[frozenset[int], frozenset[int]]] = {}
@@ -63,7 +64,7 @@ class Walking:
             self._declared = self.driver.declared
             self._choices.clear()
             self._refusals.clear()
-        random = self.random.random
+        random = self._uniform
         if random() < REFUSALS:
             found = self._refusal(following)
             if found is not None:
@@ -73,9 +74,7 @@ class Walking:
             states, _ = self._states(following)
             state = states[int(drawn * len(states))]
         possible, names, stays, asked = self._choices.get(state) or self._possible(following, state)
-        if not possible:
-            return None
-        if stays and random() < LEAVING:
+        if not possible or (stays and random() < LEAVING):
             return None
         before = calls[-1].action if calls else ""
         after = self._after.get(before)
@@ -123,9 +122,8 @@ class Walking:
         """The place of one of the instances; what is rare in this state, or after the last action, is more probable."""
         total, up_to = 0.0, []
         for name, times in zip(names, asked):  # noqa: B905 -- twice as fast
-            total += 1.0 / (times * after[name])
-            up_to.append(total)
-        return bisect_left(up_to, self.random.random() * total)
+            up_to.append(total := total + 1.0 / (times * after[name]))
+        return bisect_left(up_to, self._uniform() * total)
 
     def _states(self, following: Following) -> tuple[list[State], bool]:
         """The possible states, with those that hidden actions reach, and whether these are all."""
@@ -171,7 +169,7 @@ class Walking:
             return None
         action = min(by_action, key=self._wrongly.__getitem__)
         self._wrongly[action] += 1
-        chosen = by_action[action][int(self.random.random() * len(by_action[action]))]
+        chosen = by_action[action][int(self._uniform() * len(by_action[action]))]
         for state in following.states if self.driver.bounded else ():
             instance = self._instances[chosen]
             if (action, false_conditions(self.driver.subject.system, instance, state)) in self.driver.bounded:

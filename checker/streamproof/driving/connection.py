@@ -272,7 +272,10 @@ class ObjectConnection(Connection):
             state = adapter.observe(None)
         except FAILURES as error:
             return self._answered(failed(error), OBSERVE)
-        content = _content(state)
+        try:
+            content = marshal.dumps(state, 2)  # as `_content`
+        except ValueError:
+            content = b""
         found = self._states.get(content)
         if found is None or adapter.events:
             found = self._answered({"state": state}, OBSERVE)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from streamproof.base.errors import EvaluationError
+from streamproof.conformance.belief import START
 from streamproof.conformance.binding import Observation, Task
 from streamproof.conformance.delaying import TooMany
 from streamproof.conformance.event import Event
@@ -42,29 +43,36 @@ class DriveRules:
         self.start = self.tracker.begin()
         """The belief before anything has happened."""
         self._observations: dict[Any, Observation] = {}
-        self._after: dict[Any, Reached] = {}
+        self._after: dict[tuple[int, State], tuple[Observation, Reached]] = {}
+        """By number of the observation, which is stored with its results, so that no other one gets this number."""
 
-    def observation(self, event: Event) -> tuple[Any, Observation]:
-        """The meaning of an event, and what events of the same meaning have in common."""
+    def observation(self, event: Event) -> Observation:
+        """The meaning of an event, which is one object for equal events. Raises `InputError`."""
         key = event.event, event.refused, repr(event.args), repr(event.picks), repr(event.state)
         found = self._observations.get(key)
         if found is None:
             if len(self._observations) >= REMEMBERED:
                 self._observations.clear()
             found = self._observations[key] = self.log.observation(event)
-        return key, found
+        return found
 
-    def follow(self, key: Any, observation: Observation, belief: Reached) -> Reached:
+    def follow(self, observation: Observation, belief: Reached) -> Reached:
         """The belief after an observation; from a single state it is computed once."""
         if len(belief) != 1:
             return self.tracker.follow(observation, belief)
-        whole = key, next(iter(belief))
-        after = self._after.get(whole)
-        if after is None:
+        (state,) = belief
+        known = self._after.get((id(observation), state))
+        if known is None:
             if len(self._after) >= REMEMBERED:
                 self._after.clear()
-            after = self._after[whole] = self.tracker.follow(observation, belief)
-        return after
+            known = self._after[id(observation), state] = observation, self.after(observation, state)
+        return known[1]
+
+    def after(self, observation: Observation, state: State) -> Reached:
+        """The belief after an observation in the only possible state. Raises `TooMany` and `EvaluationError`."""
+        if self.log.hidden:
+            return self.tracker.follow(observation, {state: START})
+        return {end: START for end, _ in self.log.steps.explained(observation, state)}
 
 
 class Following:
@@ -131,8 +139,8 @@ class Following:
     def _on(self, happening: Sequence[Event]) -> Rejection | None:
         assert isinstance(self.belief, dict)
         known = [self.rules.observation(event) for event in happening]
-        for left, (key, observation) in enumerate(known, -len(known)):
-            after = self.rules.follow(key, observation, self.belief)
+        for left, observation in enumerate(known, -len(known)):
+            after = self.rules.follow(observation, self.belief)
             if not after:
                 at = len(self.events) + left
                 return self.tracker.refusal(self.log.observation(self.events[at]), self.belief, at)

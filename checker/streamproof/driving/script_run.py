@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 from streamproof.base.errors import EvaluationError, InputError, StreamproofError
 from streamproof.base.records import dataclass, replace
+from streamproof.conformance.belief import START
+from streamproof.conformance.delaying import TooMany
 from streamproof.conformance.event import Event
 from streamproof.conformance.event_log import OBSERVE, EventLog
 from streamproof.conformance.run_verdict import Rejection
@@ -30,7 +32,8 @@ from streamproof.driving.following import (
 )
 from streamproof.driving.messages import AdapterFailure, Message
 from streamproof.driving.script import PROCESS, Asked, CallScript
-from streamproof.driving.turns import NO_TURNS, Exchange, History, Turn, Turns
+from streamproof.driving.turns import NO_TURNS, Exchange, History, Reply, Turn
+from streamproof.interrupts import requested
 from streamproof.system.model import State, System, parameter_json
 
 Chooser: TypeAlias = "Callable[[Following, Sequence[Asked]], Asked | None]"
@@ -131,7 +134,7 @@ class Running:
     def go(self, choose: Chooser) -> None:
         """Makes calls, until there is no choice or the script ends."""
         session, following, calls, repeated = self.session, self.following, self.calls, self.history.turns
-        do, look, is_over = self._do, self._look, session.is_over
+        do, look, is_over = self._do, self._look, session.is_over if session.deadline is not None else requested
         while self.ended is None and not is_over():
             asked = choose(following, calls)
             if asked is None:
@@ -140,7 +143,7 @@ class Running:
             answered = do(asked)
             turn = self._known.get(asked.key)
             if turn is None or turn.answered is not answered:
-                turn = self._known.get((asked.key, id(answered)))
+                turn = self._known.get((asked.key, id(answered))) or self._new_turn(asked, answered)
             if turn is None:
                 if self._answered(asked, answered) and session.is_observing:
                     self._looked(look())
@@ -164,7 +167,7 @@ class Running:
         """Follows an observation, after a turn that is repeated, if there is one."""
         turn = self._known.get(None)
         if turn is None or turn.answered is not answered:
-            turn = self._known.get((None, id(answered)))
+            turn = self._known.get((None, id(answered))) or self._new_turn(None, answered)
         if turn is None:
             self._observed_anew(answered)
             return
@@ -182,7 +185,7 @@ class Running:
         self.history.turns.append(turn)
 
     def _answered(self, asked: Asked, answered: Answered) -> bool:
-        """Follows an answer that is not known here; whether the state may be observed after it."""
+        """Follows an answer that is no turn; whether the state may be observed after it."""
         self.history.settle()
         session = self.session
         counts, before = session.tally.counts, self.following.written()
@@ -191,12 +194,9 @@ class Running:
         match answer.kind:
             case "accepted":
                 told = [self._accepted(asked, answer)]
-            case "refused" if asked.action in session.own:
-                counts.refused[asked.action] += 1
-                told = self._observed(answer)
             case "refused":
                 counts.refused[asked.action] += 1
-                told = [self._event(answer, asked.action, asked.args, refused=True)]
+                told = self._refused(asked, answer)
             case "unsupported":
                 counts.unsupported[asked.action] += 1
             case "error":
@@ -206,12 +206,8 @@ class Running:
                 return False
             case _:
                 self._expect(answer, "accepted, refused or unsupported")
-        known = self._known
         self._happen(str(asked), events, answer, told, before)
-        if self.ended is not None or answer.kind == "unsupported":
-            return False
-        self._remember(known, asked, answered, told)
-        return True
+        return self.ended is None and answer.kind != "unsupported"
 
     def finish(self) -> None:
         """Asks for everything that has happened."""
@@ -219,34 +215,64 @@ class Running:
             self._looked(self._look())
 
     def _observed_anew(self, answered: Answered) -> None:
-        """Follows an observation that is not known here."""
+        """Follows an observation that is no turn."""
         self.history.settle()
         events, answer = answered
-        known, before = self._known, self.following.written()
+        before = self.following.written()
         if answer.kind == "error":
             self._note("observe", answer, [])
             self._difference("error", f"the implementation failed: {answer.get('error')}")
             return
         self._expect(answer, "observed")
         self.session.observed(bool(answer.get("state")))
-        told = self._observed(answer)
-        self._happen("observe", events, answer, told, before)
-        if self.ended is None:
-            self._remember(known, None, answered, told)
+        self._happen("observe", events, answer, self._observed(answer), before)
 
-    def _remember(self, known: Turns, asked: Asked | None, answered: Answered, told: Sequence[Event]) -> None:
-        """Keeps a turn in which nothing was wrong, among those of the state before it: an answer without other events."""
-        following, session = self.following, self.session
-        after, repeats = following.belief, session.connection.equal_answers_are_one
-        if known is NO_TURNS or not repeats or answered[0] is not NO_EVENTS or not isinstance(after, dict):
-            return
+    def _new_turn(self, asked: Asked | None, answered: Answered) -> Turn | None:
+        """The turn that an answer without other events is in the only possible state; None where it is to be followed with
+        everything else: of several states, or of an answer that may be wrong."""
+        session, state, key = self.session, self.following.only_state, None if asked is None else asked.key
+        if self._known is NO_TURNS or state is None or answered[0] is not NO_EVENTS:
+            return None
+        if not session.connection.equal_answers_are_one:
+            return None
+        memory, rules = session.memory, self.following.rules
+        try:
+            reply = memory.replies.get((key, id(answered))) or self._reply(asked, answered)
+            if reply is None:
+                return None
+            after = {state: START} if reply.observation is None else rules.after(reply.observation, state)
+        except (InputError, EvaluationError, TooMany):
+            return None
+        if not after:
+            return None
+        states = tuple(after)
+        only = states[0] if len(states) == 1 else None
+        session.tally.counts.states.update(states[:NOTED])
+        exchange = Exchange(reply.asked, reply.answer, reply.events, states[:NOTED])
+        turn = Turn(answered, (exchange,), reply.events, after, only, memory.at(only), reply.action, reply.refused)
+        memory.keep(self._known, key, turn)
+        return turn
+
+    def _reply(self, asked: Asked | None, answered: Answered) -> Reply | None:
+        """What an answer is in any state; None for one that is no turn. Raises `InputError`."""
+        answer, session = answered[1], self.session
+        action = refused = None
+        if asked is None and answer.kind == "observed":
+            told = self._observed(answer)
+        elif asked is not None and answer.kind == "accepted":
+            told = [self._accepted(asked, answer)]
+            action = told[0].event if told[0].event in session.actions else None
+        elif asked is not None and answer.kind == "refused":
+            told, refused = self._refused(asked, answer), asked.action
+        else:
+            return None
         if any(event.process != PROCESS for event in told):
-            return
-        action = next((e.event for e in told if not e.refused and e.event in session.actions), None)
-        refused = asked.action if asked is not None and answered[1].kind == "refused" else None
-        exchange = self.history.exchanges[-1]
-        turn = Turn(answered, (exchange,), tuple(told), after, following.only_state, self._known, action, refused)
-        session.memory.keep(known, None if asked is None else asked.key, turn)
+            return None
+        observation = self.following.rules.observation(told[0]) if told else None
+        text = "observe" if asked is None else str(asked)
+        reply = Reply(answered, text, answer_text(answer), tuple(told), observation, action, refused)
+        session.memory.replies[None if asked is None else asked.key, id(answered)] = reply
+        return reply
 
     def _happen(
         self,
@@ -331,13 +357,9 @@ class Running:
         self.ended, self.message = kind, message if len(message) <= 10 * SHOWN else f"{message[: 10 * SHOWN]} ..."
 
     def _note(self, asked: str, answer: Message, events: Sequence[Event]) -> None:
-        text = {"refused": "refused", "error": "error"}.get(answer.kind, answer.kind)
-        because = answer.get("because") or answer.get("unsupported") or answer.get("error")
-        if because and isinstance(because, str):
-            text += f": {because if len(because) <= SHOWN else because[:SHOWN] + ' ...'}"
         states = tuple(self.following.states[:NOTED])
         self.session.tally.counts.states.update(states)
-        self.history.exchanges.append(Exchange(asked, text, tuple(events), states))
+        self.history.exchanges.append(Exchange(asked, answer_text(answer), tuple(events), states))
 
     def _accepted(self, asked: Asked | None, message: Message) -> Event:
         action, args = message.get("event"), message.get("args")
@@ -347,6 +369,11 @@ class Running:
         if action == OBSERVE:
             return self._event(message, OBSERVE, {})
         return self._event(message, action, args or {}, picks=message.get("picks"))
+
+    def _refused(self, asked: Asked, answer: Message) -> list[Event]:
+        if asked.action in self.session.own:
+            return self._observed(answer)
+        return [self._event(answer, asked.action, asked.args, refused=True)]
 
     def _observed(self, answer: Message) -> list[Event]:
         return [self._event(answer, OBSERVE, {})] if answer.get("state") else []
@@ -360,6 +387,14 @@ class Running:
             because = answer.get("unsupported" if answer.kind == "unsupported" else "because")
             text = f"the adapter answered {answer.kind} where {kind} was expected"
             raise AdapterFailure("garbage", f"{text}: {because}" if because else text)
+
+
+def answer_text(answer: Message) -> str:
+    """An answer with the reason that it gives."""
+    because = answer.get("because") or answer.get("unsupported") or answer.get("error")
+    if not because or not isinstance(because, str):
+        return answer.kind
+    return f"{answer.kind}: {because if len(because) <= SHOWN else because[:SHOWN] + ' ...'}"
 
 
 def headline(system: System, rejection: Rejection, expected: Sequence[State]) -> str:

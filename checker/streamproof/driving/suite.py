@@ -3,8 +3,9 @@
 Goals are every instance of an action that occurs, every pair of actions of which one follows the other, both outcomes of
 every condition inside a rule, as far as they occur, and every refusal: for each action with its arguments, and each
 condition of its guard, a state in which this condition alone forbids it, or any state where it is forbidden. Paths go along
-shortest ones of the state graph, deepest goals first; each is then prolonged while a new goal is near. A step covers at most
-one instance and one pair, so that no set of scripts has fewer steps than there are goals of either kind (`Suite.least`).
+shortest ones of the state graph, deepest goals first; each is then prolonged while a new goal is near. A script that is a
+part of another one is left out. A step covers at most one instance and one pair, so that no set of scripts has fewer steps
+than there are goals of either kind (`Suite.least`).
 """
 
 from __future__ import annotations
@@ -180,9 +181,10 @@ def make_suite(subject: Subject, most: int, *, variants: bool = True) -> Suite:
             refusals.look(script, at, state)
     _deeper(explored, refusals, scripts)
     refusals.tidy(scripts)
+    kept = _not_contained(scripts)
     made = Suite(
         system,
-        tuple(scripts),
+        tuple(replace(script, name=f"script-{at:04}") for at, script in enumerate(kept, 1)),
         (),
         explored.counts.distinct,
         covering.instances,
@@ -294,6 +296,25 @@ def _deeper(explored: Exploration, refusals: _Refusals, scripts: list[SuiteScrip
         if found:
             trace = witnesses.to(number)
             scripts.append(SuiteScript(f"script-{len(scripts) + 1:04}", trace, {len(trace.steps): found}))
+
+
+def _not_contained(scripts: Sequence[SuiteScript]) -> list[SuiteScript]:
+    """The scripts without those whose states and steps are a part of another one, which gets their refusals."""
+    kept: list[SuiteScript] = []
+    places: dict[State, list[tuple[SuiteScript, int]]] = {}
+    for script in sorted(scripts, key=lambda s: -len(s.trace.steps)):
+        states, steps = script.trace.states, [step.key for step in script.trace.steps]
+        for other, at in places.get(states[0], ()):
+            end, longer = at + len(steps), other.trace
+            if longer.states[at : end + 1] == states and [step.key for step in longer.steps[at:end]] == steps:
+                for number, own in script.refused.items():
+                    other.refused.setdefault(at + number, []).extend(own)
+                break
+        else:
+            kept.append(script)
+            for at, state in enumerate(states):
+                places.setdefault(state, []).append((script, at))
+    return sorted(kept, key=lambda s: (len(s.name), s.name))
 
 
 def _finished(subject: Subject, made: Suite, *, variants: bool) -> Suite:

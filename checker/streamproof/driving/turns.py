@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from streamproof.base.records import dataclass
+from streamproof.conformance.binding import Observation
 from streamproof.conformance.event import Event
 from streamproof.conformance.tracker import Reached
 from streamproof.driving.connection import Answered
@@ -31,6 +32,23 @@ class Exchange:
     answer: str
     events: tuple[Event, ...]
     states: tuple[State, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reply:
+    """An answer without other events, to one call: what is the same in whatever state it is given."""
+
+    answered: Answered
+    asked: str
+    """The call as text; so is the answer."""
+    answer: str
+    events: tuple[Event, ...]
+    observation: Observation | None
+    """What the answer says of the protocol; None: nothing."""
+    action: str | None
+    """The accepted action, if it is one."""
+    refused: str | None
+    """The refused action, if it is one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +91,8 @@ class TurnMemory:
 
     def __init__(self) -> None:
         self._by_state: dict[State, Turns] = {}
+        self.replies: dict[tuple[object, int], Reply] = {}
+        """By identity of the call, as in `Turns`, and of the answer."""
         self._count = 0
 
     def at(self, state: State | None) -> Turns:
@@ -88,7 +108,7 @@ class TurnMemory:
 
     def forget(self) -> None:
         """Forgets all turns."""
-        self._by_state, self._count = {}, 0
+        self._by_state, self.replies, self._count = {}, {}, 0
 
 
 class Tally:
