@@ -32,7 +32,7 @@ from streamproof.driving.following import (
 )
 from streamproof.driving.messages import AdapterFailure, Message
 from streamproof.driving.script import PROCESS, Asked, CallScript
-from streamproof.driving.turns import NO_TURNS, Exchange, History, Reply, Turn
+from streamproof.driving.turns import NO_TURNS, Exchange, History, SoleAnswer, Turn
 from streamproof.interrupts import requested
 from streamproof.system.model import State, System, parameter_json
 
@@ -237,10 +237,10 @@ class Running:
             return None
         memory, rules = session.memory, self.following.rules
         try:
-            reply = memory.replies.get((key, id(answered))) or self._reply(asked, answered)
-            if reply is None:
+            sole = memory.sole_answers.get((key, id(answered))) or self._sole_answer(asked, answered)
+            if sole is None:
                 return None
-            after = {state: START} if reply.observation is None else rules.after(reply.observation, state)
+            after = {state: START} if sole.observation is None else rules.after(sole.observation, state)
         except (InputError, EvaluationError, TooMany):
             return None
         if not after:
@@ -248,12 +248,12 @@ class Running:
         states = tuple(after)
         only = states[0] if len(states) == 1 else None
         session.tally.counts.states.update(states[:NOTED])
-        exchange = Exchange(reply.asked, reply.answer, reply.events, states[:NOTED])
-        turn = Turn(answered, (exchange,), reply.events, after, only, memory.at(only), reply.action, reply.refused)
+        exchange = Exchange(sole.asked, sole.answer, sole.events, states[:NOTED])
+        turn = Turn(answered, (exchange,), sole.events, after, only, memory.at(only), sole.action, sole.refused)
         memory.keep(self._known, key, turn)
         return turn
 
-    def _reply(self, asked: Asked | None, answered: Answered) -> Reply | None:
+    def _sole_answer(self, asked: Asked | None, answered: Answered) -> SoleAnswer | None:
         """What an answer is in any state; None for one that is no turn. Raises `InputError`."""
         answer, session = answered[1], self.session
         action = refused = None
@@ -270,9 +270,9 @@ class Running:
             return None
         observation = self.following.rules.observation(told[0]) if told else None
         text = "observe" if asked is None else str(asked)
-        reply = Reply(answered, text, answer_text(answer), tuple(told), observation, action, refused)
-        session.memory.replies[None if asked is None else asked.key, id(answered)] = reply
-        return reply
+        sole = SoleAnswer(answered, text, answer_text(answer), tuple(told), observation, action, refused)
+        session.memory.sole_answers[None if asked is None else asked.key, id(answered)] = sole
+        return sole
 
     def _happen(
         self,

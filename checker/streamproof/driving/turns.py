@@ -35,7 +35,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reply:
+class SoleAnswer:
     """An answer without other events, to one call: what is the same in whatever state it is given."""
 
     answered: Answered
@@ -91,7 +91,7 @@ class TurnMemory:
 
     def __init__(self) -> None:
         self._by_state: dict[State, Turns] = {}
-        self.replies: dict[tuple[object, int], Reply] = {}
+        self.sole_answers: dict[tuple[object, int], SoleAnswer] = {}
         """By identity of the call, as in `Turns`, and of the answer."""
         self._count = 0
 
@@ -108,7 +108,7 @@ class TurnMemory:
 
     def forget(self) -> None:
         """Forgets all turns."""
-        self._by_state, self.replies, self._count = {}, {}, 0
+        self._by_state, self.sole_answers, self._count = {}, {}, 0
 
 
 class Tally:
