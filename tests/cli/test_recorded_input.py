@@ -77,7 +77,7 @@ def test_an_archive_in_a_gzipped_file_is_named(streamproof: Any, folder: Path, m
     """It is not read as text."""
     (folder / "plain").write_bytes(magic + bytes(600))
     (folder / "log").write_bytes(gzip.compress(magic + bytes(600)))
-    for name in ("plain", "log"):
+    for name in ("log",) if kind == "a zip archive" else ("plain", "log"):
         done = streamproof("validate", name)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith(f"streamproof: error: {name} is {kind}\n  unpack it")
@@ -86,29 +86,39 @@ def test_an_archive_in_a_gzipped_file_is_named(streamproof: Any, folder: Path, m
 def test_compressed_logs_that_are_not_read_are_named(streamproof: Any, run: Path) -> None:
     """One beside others is a warning; where there are no others, that is the error."""
     log = run / "taskmanager-1.log"
-    with zipfile.ZipFile(run / "taskmanager-1.log.zip", "w") as archive:
-        archive.write(log)
+    (run / "taskmanager-1.log.lz4").write_bytes(b"\x04\x22\x4d\x18" + log.read_bytes())
     log.unlink()
     done = streamproof("validate", "run")
-    why = "run/taskmanager-1.log.zip is a zip archive"
-    assert "streamproof: warning: run/taskmanager-1.log.zip: is a zip archive; it is not read\n" in done.err
+    why = "run/taskmanager-1.log.lz4 is compressed by lz4"
+    assert "streamproof: warning: run/taskmanager-1.log.lz4: is compressed by lz4; it is not read\n" in done.err
     for other in run.glob("*.log"):
         other.unlink()
     done = streamproof("validate", "run")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"streamproof: error: run: no log can be read: {why}\n  unpack it")
-    done = streamproof("validate", "run/taskmanager-1.log.zip")
+    done = streamproof("validate", "run/taskmanager-1.log.lz4")
     assert (done.code, done.err.splitlines()[0]) == (2, f"streamproof: error: {why}")
 
 
 def test_archives_are_read(streamproof: Any, run: Path, folder: Path) -> None:
-    """A tar archive, compressed or not, and whatever its name, is the folder of its members."""
+    """A tar archive, compressed or not, and whatever its name, is the folder of its members; so is a zip archive, and one of
+    a single log is that log."""
     plain = streamproof("validate", "run")
     for name, mode in (("run.tar", "w"), ("run.tar.gz", "w:gz"), ("run.log", "w")):
         with tarfile.open(folder / name, mode) as archive:  # type: ignore[call-overload]
             archive.add(run, "run")
         done = streamproof("validate", name)
         assert (done.code, done.out, done.err) == (0, plain.out, plain.err)
+    with zipfile.ZipFile(folder / "run.zip", "w") as zipped:
+        for file in run.iterdir():
+            zipped.write(file, f"run/{file.name}")
+    done = streamproof("validate", "run.zip")
+    assert (done.code, done.out, done.err) == (0, plain.out, plain.err)
+    with zipfile.ZipFile(run / "jobmanager.log.zip", "w") as zipped:
+        zipped.write(run / "jobmanager.log", "jobmanager.log")
+    (run / "jobmanager.log").unlink()
+    done = streamproof("validate", "run")
+    assert (done.code, done.out, done.err) == (0, plain.out, plain.err)
     done = streamproof("validate", "run.tar", "--model", "reference.die_hard")
     assert (done.code, done.out) == (2, "")
     assert done.err == "streamproof: error: run.tar is a tar archive\n  unpack it, and give the files in it\n"

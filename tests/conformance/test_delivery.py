@@ -177,12 +177,26 @@ def by_time_alone(parts: Records) -> Records:
 
 
 @pytest.mark.parametrize("names", [(), ("jobmanager.log",)])
-@pytest.mark.parametrize("edit", [newest_first, by_time_alone])
-def test_a_log_whose_order_was_lost_is_inconclusive(
-    edit: Callable[[Records], Records], names: tuple[str, ...], run: Path, tool: ModuleType
+def test_a_log_with_the_newest_record_first_is_turned_round(
+    names: tuple[str, ...], run: Path, tool: ModuleType
 ) -> None:
+    """Of all processes, or of one; by records or by lines, of which those of a stack trace then precede its record."""
+    expected = [(e.event, e.args) for e in read_run(run).events]
+    change(run, tool, newest_first, *names)
+    assert [(e.event, e.args) for e in read_run(run).events] == expected
+    assert verdict(run)[0] == "accepted"
+    for log in run.glob("*.log"):
+        if log.name in names or not names:
+            records = tool.records(log.read_bytes())[::-1]
+            lines = b"".join(records).splitlines(keepends=True)
+            log.write_bytes(b"".join(lines[::-1]))
+    assert [(e.event, e.args) for e in read_run(run).events] == expected
+
+
+@pytest.mark.parametrize("names", [(), ("jobmanager.log",)])
+def test_a_log_whose_order_was_lost_is_inconclusive(names: tuple[str, ...], run: Path, tool: ModuleType) -> None:
     """Of all processes, or of one."""
-    change(run, tool, edit, *names)
+    change(run, tool, by_time_alone, *names)
     found, reason = verdict(run)
     assert found == "inconclusive"
     assert "is not known" in reason
@@ -197,7 +211,9 @@ def test_one_part_of_a_rotated_log_whose_order_was_lost_is_inconclusive(run: Pat
     log.write_bytes(b"".join(parts[most:]))
     whole, _ = verdict(run)
     log.write_bytes(b"".join(newest_first(parts[most:])))
-    assert (whole, verdict(run)[0]) == ("accepted", "inconclusive")
+    assert (whole, verdict(run)[0]) == ("accepted", "accepted")
+    log.write_bytes(b"".join(random.Random(1).sample(parts[most:], len(parts) - most)))
+    assert verdict(run)[0] == "inconclusive"
     assert "the order of jobmanager.log is not known" in verdict(run)[1]
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from nonempty import nonempty
 from shares import share
-from streamproof.conformance.flink import FlinkRun, read_run
-from wrapping import WRAPPINGS
+from streamproof.conformance.flink import FlinkRun, find_runs, read_run
+from wrapping import IN_ONE_LINE, WRAPPINGS
 
 RUN = "ckpt-expo"
 
@@ -50,6 +51,32 @@ def test_wrapped_logs(name: str, flink_live: Path, tmp_path: Path, recorded: Fli
         place = event.line - 1
         near = lines[place : place + 20]
         assert any(str(event.args["new"]) in line for line in near), (event, near[:3])
+
+
+@pytest.mark.parametrize("name", share(IN_ONE_LINE, 2))
+def test_documents(name: str, flink_live: Path, tmp_path: Path, recorded: FlinkRun) -> None:
+    """The answer of a store is one document, often in one line; in some the newest record is the first."""
+    for log in (flink_live / RUN).glob("*.log"):
+        (tmp_path / f"{log.stem}.json").write_text(IN_ONE_LINE[name](log.read_text().splitlines(), log.stem))
+    run = read_run(tmp_path)
+    assert [p.text for p in run.problems] == []
+    assert _content(run) == _content(recorded)
+
+
+def test_a_folder_for_each_process(flink_live: Path, tmp_path: Path, recorded: FlinkRun) -> None:
+    """Collectors give each container or pod its folder; answers of the REST API may be in the one above."""
+    for n, log in enumerate(sorted((flink_live / RUN).glob("*.log"))):
+        folder = tmp_path / f"container_{n}"
+        folder.mkdir()
+        shutil.copy(log, folder / f"{log.stem.partition('-')[0]}.log")
+    for answer in (flink_live / RUN).glob("rest-*.json"):
+        shutil.copy(answer, tmp_path)
+    run = read_run(tmp_path)
+    assert _content(run) == _content(recorded)
+    assert (len(run.processes), len(run.rest)) == (len(recorded.processes), len(recorded.rest))
+    # Runs that have both kinds of processes stay apart.
+    shutil.copytree(flink_live / RUN, tmp_path / "other")
+    assert len(find_runs(tmp_path)) == 4
 
 
 @pytest.mark.parametrize("name", ["stern", "grep -rn", *(pytest.param(n, marks=pytest.mark.long) for n in

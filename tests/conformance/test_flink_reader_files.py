@@ -224,7 +224,7 @@ def test_nothing_there(tmp_path: Path) -> None:
         assert caught.value.message == message
     assert (
         caught.value.remedy == "looked for *.log, rotated *.log.N, both also with .gz, .bz2, .zst or .xz, "
-        "files that begin like logs, and tar archives, in the folder and those below it"
+        "files that begin like logs, and tar and zip archives, in the folder and those below it"
     )
 
 

@@ -23,7 +23,7 @@ from streamproof.conformance.event_forms import NOTHING, LogForm
 from streamproof.conformance.event_log import EventLog, is_event_log
 from streamproof.conformance.event_table import write_parquet
 from streamproof.conformance.events import logs_read_once, write_ndjson
-from streamproof.conformance.flink.archives import format_inside, format_of, is_tar, unsupported
+from streamproof.conformance.flink.archives import archive_of, format_inside, format_of, unsupported
 from streamproof.conformance.flink.layouts import with_pattern
 from streamproof.conformance.flink.reader import read_once
 from streamproof.conformance.judging import judge
@@ -35,14 +35,13 @@ from streamproof.system import UsageError
 
 _UNPACKED: Final = {"bz2": "compressed by bzip2", "zstd": "compressed by zstd", "xz": "compressed by xz"}
 """The compressions besides gzip that a reader of archives unpacks itself."""
-_TAR: Final = "a tar archive"
 
 
 def packed_as(file: Path) -> str:
     """The compression or archive format of a file, as the end of a sentence; empty for plain and gzipped text."""
     found = format_of(file)
     found = format_inside(file) if found == "gzip" else found or unsupported(file)
-    return _UNPACKED.get(found, "" if found == "gzip" else found) or (_TAR if is_tar(file) else "")
+    return _UNPACKED.get(found, "" if found == "gzip" else found) or archive_of(file)
 
 
 def expect_recorded(path: Path, *, archives: bool = False) -> None:
@@ -62,7 +61,7 @@ def expect_recorded(path: Path, *, archives: bool = False) -> None:
         if why:
             raise InputError(f"{file} {why}", remedy="name logs, folders of logs, or a pattern")
         packed = packed_as(file)
-        if packed and not (archives and packed in (*_UNPACKED.values(), _TAR)):
+        if packed and not (archives and packed in (*_UNPACKED.values(), archive_of(file))):
             raise InputError(f"{file} is {packed}", remedy="unpack it, and give the files in it")
 
 

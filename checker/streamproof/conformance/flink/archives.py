@@ -1,7 +1,7 @@
 """Compressed logs and archives: their content as files, within bounds.
 
-The members of a tar archive are unpacked once into a temporary folder under names of streamproof's own, and are known by
-the path `ARCHIVE/MEMBER`. Members that are no regular files, that lead out of the archive, or that exceed the bounds are
+The members of a tar or zip archive are unpacked once into a temporary folder under names of streamproof's own, and are known
+by the path `ARCHIVE/MEMBER`. Members that are no regular files, that lead out of the archive, or that exceed the bounds are
 passed over with a reason. Unpacked data is bounded in total, and in proportion to the packed size.
 """
 
@@ -12,18 +12,22 @@ import bz2
 import codecs
 import gzip
 import io
+import json
 import lzma
 import os
 import re
 import shutil
 import tarfile
 import tempfile
+import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import IO, Final, cast
+from typing import IO, Any, Final, cast
 
 from streamproof.base.optional import expect_pyarrow
-from streamproof.base.reading import bytes_read, open_regular
+from streamproof.base.reading import bytes_read, open_regular, parsed
 from streamproof.base.records import dataclass
 
 MOST_UNPACKED: Final = 16 << 30
@@ -33,17 +37,22 @@ FREELY: Final = 256 << 20
 MOST_TIMES: Final = 300
 """Maximum proportion of unpacked to packed data. Logs shrink to a tenth or a thirtieth."""
 MOST_MEMBERS: Final = 10_000
+_LARGEST: Final = 256 << 20
+"""Maximum size of a JSON document in one line, or of an answer of Loki's or of CloudWatch's, in bytes."""
+_PEEKED: Final = 8192
+_ANSWER: Final = re.compile(rb'"resultType"\s*:\s*"streams"|"results"\s*:\s*\[\s*\[\s*\{\s*"field"')
 _MOST_DEPTH: Final = 16
 DAMAGED: Final = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 """Exceptions for damaged compressed data, besides some of `OSError`."""
 _FORMATS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
 _OTHERS: Final = {
-    b"PK\x03\x04": "a zip archive",
     b"\x04\x22\x4d\x18": "compressed by lz4",
     b"\x1f\x9d": "compressed by compress",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
 }
 _USTAR: Final = (257, b"ustar")
+_ZIP: Final = b"PK\x03\x04"
+_A_ZIP: Final = "a zip archive"
 
 
 class Bomb(Exception):
@@ -103,15 +112,21 @@ def unsupported(file: Path) -> str:
     return next((name for magic, name in _OTHERS.items() if start.startswith(magic)), "")
 
 
-def is_tar(file: Path) -> bool:
-    """Whether a file is a tar archive, compressed or not."""
-    return _unpacked_start(file)[_USTAR[0] :].startswith(_USTAR[1])
+def archive_of(file: Path) -> str:
+    """The kind of an archive, compressed or not, as the end of a sentence; empty for another file."""
+    if _is_zip(file):
+        return _A_ZIP
+    return "a tar archive" if _unpacked_start(file)[_USTAR[0] :].startswith(_USTAR[1]) else ""
+
+
+def _is_zip(file: Path) -> bool:
+    return _start(real(file)).startswith(_ZIP)
 
 
 def format_inside(file: Path) -> str:
     """As `format_of` or `unsupported`, of the unpacked content."""
     start = _unpacked_start(file)
-    return next((name for magic, name in (_FORMATS | _OTHERS).items() if start.startswith(magic)), "")
+    return next((name for magic, name in (_FORMATS | _OTHERS | {_ZIP: _A_ZIP}).items() if start.startswith(magic)), "")
 
 
 def _unpacked_start(file: Path) -> bytes:
@@ -129,11 +144,44 @@ def open_bounded(file: Path) -> IO[bytes]:
     raw = open_regular(place)
     if kind:
         raw = io.BufferedReader(_Bounded(_opened(kind, raw), raw, place.stat().st_size))
-    mark = raw.peek(2)[:2]
-    if mark not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+    start = raw.peek(_PEEKED)
+    if start[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if start.lstrip()[:1] in (b"[", b"{") and (b"\n" not in start.rstrip() or _ANSWER.search(start)):
+            whole = _by_line(raw)
+            return whole or open_bounded(file)
         return raw
     decoder = codecs.getreader("utf-16")(raw, "replace")
     return cast(IO[bytes], io.BufferedReader(_Recoded(decoder)))
+
+
+def _by_line(raw: IO[bytes]) -> IO[bytes] | None:
+    """The records of a JSON document, one a line; None if it is none, or too large."""
+    data = raw.read(_LARGEST + 1)
+    try:
+        found = parsed(data.decode(errors="replace")) if len(data) <= _LARGEST else None
+    except (ValueError, RecursionError):
+        return None
+    lines = [json.dumps(record) for record in _records(found)]
+    return cast(IO[bytes], io.BytesIO("".join(f"{line}\n" for line in lines).encode())) if lines else None
+
+
+def _records(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects in the lists of a document; of a stream of Loki's each line, of a row of fields its fields as an object."""
+    if isinstance(value, dict):
+        lines = value.get("values")
+        if isinstance(lines, list) and all(isinstance(line, list) and len(line) > 1 for line in lines):
+            labels = {name: label for name, label in value.items() if name != "values"}
+            yield from ({**labels, "timestamp": line[0], "line": line[1]} for line in lines)
+        else:
+            yield from chain.from_iterable(map(_records, value.values()))
+    elif (
+        isinstance(value, list) and value and all(isinstance(v, dict) and {"field", "value"} <= v.keys() for v in value)
+    ):
+        yield {str(v["field"]): v["value"] for v in value}
+    elif isinstance(value, list):
+        for item in value:
+            is_record = isinstance(item, dict) and "values" not in item
+            yield from (item,) if is_record else _records(item)
 
 
 class _Recoded(io.RawIOBase):
@@ -161,7 +209,7 @@ class _Recoded(io.RawIOBase):
 
 
 def unpack(archive: Path) -> Unpacked:
-    """The members of a tar archive. Raises `OSError` or one of `DAMAGED` if it cannot be read at all."""
+    """The members of an archive. Raises `OSError` or one of `DAMAGED` if it cannot be read at all."""
     status = archive.stat()
     key = (archive, status.st_size, status.st_mtime_ns)
     if key not in _known:
@@ -176,47 +224,66 @@ def _unpack(archive: Path) -> Unpacked:
     passed: list[Passed] = []
     size = 0
     try:
-        with open_bounded(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-            for number, item in enumerate(tar):
-                if number >= MOST_MEMBERS:
-                    passed.append(Passed(archive, f"has more than {MOST_MEMBERS:,} members; the rest is not read"))
-                    break
-                if item.isdir():
-                    continue
-                shown = archive / (re.sub(r"[\x00-\x1f\x7f]", "?", item.name).strip("/") or "?")
-                why = _refused(item)
-                path = archive.joinpath(*PurePosixPath(item.name).parts) if not why else archive
-                if not why and path in members:
-                    why = "is in the archive twice; the first one is read"
-                if why:
-                    passed.append(Passed(shown, why))
-                    continue
-                target = folder / str(number)
-                content = tar.extractfile(item)
-                if content is not None:
-                    with target.open("wb") as out:
-                        while piece := content.read(1 << 20):
-                            out.write(piece)
-                            size += len(piece)
-                            bytes_read("unpacking", archive.name, size, len(piece))
-                    members[path] = target
+        for number, (name, refused, content) in enumerate(_zipped(archive) if _is_zip(archive) else _tarred(archive)):
+            if number >= MOST_MEMBERS:
+                passed.append(Passed(archive, f"has more than {MOST_MEMBERS:,} members; the rest is not read"))
+                break
+            shown = archive / (re.sub(r"[\x00-\x1f\x7f]", "?", name).strip("/") or "?")
+            why = refused or _misnamed(name)
+            path = archive.joinpath(*PurePosixPath(name).parts) if not why else archive
+            if not why and path in members:
+                why = "is in the archive twice; the first one is read"
+            if why:
+                passed.append(Passed(shown, why))
+                continue
+            target = folder / str(number)
+            if content is not None:
+                with target.open("wb") as out:
+                    while piece := content.read(1 << 20):
+                        out.write(piece)
+                        size += len(piece)
+                        bytes_read("unpacking", archive.name, size, len(piece))
+                members[path] = target
     except Bomb as bomb:
         passed.append(Passed(archive, f"{bomb}; the rest of it is not read"))
-    except (tarfile.TarError, *DAMAGED) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, NotImplementedError, *DAMAGED) as error:
         passed.append(Passed(archive, f"is damaged after {len(members)} members ({error})"))
     _real.update(members)
     return Unpacked(tuple(sorted(members)), tuple(passed))
 
 
-def _refused(item: tarfile.TarInfo) -> str:
-    parts = PurePosixPath(item.name).parts
-    if not item.isreg():
-        return "is a link" if item.issym() or item.islnk() else "is no regular file"
-    if item.name.startswith("/") or ".." in parts or not parts:
+_Member = tuple[str, str, IO[bytes] | None]
+"""A file in an archive: its name, why it is not read, and its content."""
+
+
+def _tarred(archive: Path) -> Iterator[_Member]:
+    with open_bounded(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+        for item in tar:
+            if not item.isdir():
+                link = "is a link" if item.issym() or item.islnk() else "is no regular file"
+                yield item.name, "" if item.isreg() else link, tar.extractfile(item) if item.isreg() else None
+
+
+def _zipped(archive: Path) -> Iterator[_Member]:
+    packed, unpacked = archive.stat().st_size, 0
+    with open_regular(archive) as raw, zipfile.ZipFile(raw) as opened:
+        for item in opened.infolist():
+            if item.flag_bits & 1:
+                yield item.filename, "is encrypted", None
+            elif not item.is_dir():
+                with opened.open(item) as stream:
+                    bounded = _Bounded(stream, stream, packed, unpacked)
+                    yield item.filename, "", cast(IO[bytes], bounded)
+                    unpacked = bounded.size
+
+
+def _misnamed(name: str) -> str:
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or ".." in parts or not parts:
         return "has a name that leads out of the archive"
     if len(parts) > _MOST_DEPTH:
         return f"is in more than {_MOST_DEPTH} folders"
-    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", item.name) or len(item.name) > 1000:
+    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name) or len(name) > 1000:
         return "has a name that cannot be printed"
     return ""
 
@@ -224,8 +291,8 @@ def _refused(item: tarfile.TarInfo) -> str:
 class _Bounded(io.RawIOBase):
     """A decompressed stream that ends with `Bomb` beyond the bounds."""
 
-    def __init__(self, stream: IO[bytes], raw: IO[bytes], packed: int) -> None:
-        self._stream, self._raw, self._packed, self._read = stream, raw, packed, 0
+    def __init__(self, stream: IO[bytes], raw: IO[bytes], packed: int, size: int = 0) -> None:
+        self._stream, self._raw, self._packed, self.size = stream, raw, packed, size
 
     def readable(self) -> bool:
         """Always."""
@@ -234,10 +301,10 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
         """Reads the next bytes."""
         data = self._stream.read(len(buffer))
-        self._read += len(data)
-        if self._read > MOST_UNPACKED:
+        self.size += len(data)
+        if self.size > MOST_UNPACKED:
             raise Bomb(f"it unpacks to more than {MOST_UNPACKED >> 30} GiB, which is the limit")
-        if self._read > FREELY and self._read > MOST_TIMES * self._packed:
+        if self.size > FREELY and self.size > MOST_TIMES * self._packed:
             raise Bomb(f"it unpacks to more than {MOST_TIMES} times its size, which is the limit")
         buffer[: len(data)] = data
         return len(data)

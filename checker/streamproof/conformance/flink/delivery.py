@@ -8,11 +8,12 @@ no thread could have written them, the order is unknown.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -168,6 +169,13 @@ the order was not lost: lines in any order would have several such pairs, with a
 
 _LATE: Final = 1.0
 """Maximum number of seconds by which threads log late within a file."""
+_LOOKED_AT: Final = 1000
+"""Number of the first records of a file that decide whether the newest comes first."""
+_TURNED: Final = 3
+"""Minimum number of times that the time falls in such a file, and this in proportion to how often it rises."""
+_FRAME: Final = re.compile(r"\s+at ")
+_MORE: Final = re.compile(r"\s*\.\.\. \d+ more")
+"""The last line of a part of a stack trace: its frames precede it."""
 _PART: Final = 6
 """Minimum number of records of a file that is a part of another one."""
 _KEPT: Final = 100_000
@@ -306,6 +314,37 @@ class LineOrder:
     def lost(self) -> bool:
         """Whether times decrease about as often as they increase: the lines are not in the order of writing."""
         return self.falls >= 3 and self.falls >= 0.8 * (self.rises - 1)
+
+
+def oldest_first(records: Iterable[Record]) -> Iterator[Record]:
+    """The records of a process in the order of writing: those of a file in which the newest one comes first, as viewers and
+    stores of logs show them, are turned round."""
+    return chain.from_iterable(_of_file(own) for _, own in groupby(records, key=lambda record: record.file))
+
+
+def _of_file(records: Iterator[Record]) -> Iterator[Record]:
+    first = list(islice(records, _LOOKED_AT))
+    falls = sum(other.head.ts < one.head.ts for one, other in pairwise(first))
+    rises = sum(other.head.ts > one.head.ts for one, other in pairwise(first))
+    records = chain(first, records)
+    return _turned([*records]) if falls >= _TURNED and falls > _TURNED * rises else records
+
+
+def _turned(records: list[Record]) -> Iterator[Record]:
+    """Records from the last to the first. If lines were turned round rather than records, the further lines of a record
+    precede it, from the last to the first: then they are after the head of another one."""
+    traces = [record.detail for record in records if any(map(_FRAME.match, record.detail))]
+    turned = sum(
+        bool(_FRAME.match(lines[0]) and not _FRAME.match(lines[-1]))
+        or any(_MORE.match(one) and _FRAME.match(other) for one, other in pairwise(lines))
+        for lines in traces
+    )
+    if 2 * turned > len(traces):
+        details = [record.detail[::-1] for record in records]
+        for record, detail in zip(records, [[], *details[:-1]], strict=True):
+            record.detail = detail
+    records.reverse()
+    yield from records
 
 
 def _back(last: str, first: str) -> float:

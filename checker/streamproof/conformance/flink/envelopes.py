@@ -1,5 +1,5 @@
 """What stands around the lines of a log: prefixes of collectors, viewers and searches, fields of JSON objects and of CSV
-rows, objects over several lines, heads of java.util.logging. Each is a layer, and layers may be nested.
+rows, objects over several lines, heads of java.util.logging, folded lines. Each is a layer, and layers may be nested.
 
 A layer gives one result for each line, so that numbers of lines are kept: the line as it was before, None for a line that
 is not read or was joined to an earlier one. Prefixes are known ones, some of which name the process that wrote the line,
@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from streamproof.base.records import dataclass
-from streamproof.conformance.flink.log_records import COLOUR, as_line, read_head
+from streamproof.conformance.flink.log_records import COLOUR, as_line, read_head, starts_like_head
 from streamproof.conformance.flink.message_forms import FORMS
 
 
@@ -34,8 +35,11 @@ _NONE: Final = WrappedLine(None)
 _LONGEST: Final = 1 << 20
 MOST_ORIGINS: Final = 1000
 """Maximum number of processes in one file."""
-_STAMP: Final = r"(?P<ts>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) (?:F|(?P<partial>P)) )?"
-"""The time before each line: containerd; kubectl and docker with --timestamps."""
+_STAMP: Final = (
+    r"(?P<ts>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d))"
+    r"(?: (?:std(?:out|err) (?:F|(?P<partial>P)) )?|\t(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?\t)?)"
+)
+"""The time before each line: containerd; kubectl and docker with --timestamps; Grafana, in two forms."""
 _KNOWN: Final = tuple(
     re.compile(form)
     for form in (
@@ -47,10 +51,11 @@ _KNOWN: Final = tuple(
         r"(?P<ts>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:\{(?P<origin>[^{}]{1,500})\}"
         r"|(?P<stream>(?!std(?:out|err)\b)[A-Za-z][\w./#$\[\]-]{0,511})) ",
         _STAMP,
-        # journalctl, syslog (RFC 5424), grep over several files
+        # journalctl, syslog (RFC 5424), grep over several files, grep -n with lines around those that match
         r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<origin>\S{1,255} [\w./@-]{1,100}(?:\[\d+\])?): ",
         r"<\d{1,3}>1 (?P<ts>\S{1,40}) (?P<origin>\S{1,255} \S{1,48} \S{1,128}) \S{1,32} (?:-|\[.{0,2000}?\]) ",
-        r"(?P<origin>[\w./-]{1,300}?\.log[\w.]{0,40}?)(?:[:-]\d+)?[:-]",
+        r"(?P<origin>[\w./-]{1,300}?\.log[\w.]{0,40}?)(?:([:-])\d+\2(?=\d{4}[-/]|\D|\d\d:)|[:-])",
+        r"\d{1,9}[:-](?!\d\d[-:./])",
     )
 )
 _START: Final = re.compile(
@@ -65,8 +70,13 @@ _MOST_LINES: Final = 5000
 _DEEPEST: Final = 12
 _FEW: Final = 3
 """Least number of lines by which a prefix or a field is learned."""
+_WIDEST: Final = 400
+"""Maximum number of characters at which lines are folded."""
+_ENDS: Final = 3
+"""Maximum number of different last characters of a word of a prefix."""
 _ORIGINS: Final = ("pod_name", "pod.name", "labels.pod", "stream.pod", "logStreamName", "@logStream", "pod")
-_TIMES: Final = ("@timestamp", "timestamp", "timeMillis", "time", "ts", "datetime", "date", "eventTime")
+_TIMES: Final = ("@timestamp", "timestamp", "timeMillis", "time", "ts", "datetime", "date", "eventTime",
+    "timeUnixNano")  # fmt: skip
 _JUL: Final = re.compile(
     r"(?P<date>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d)[\s\u202f](?P<half>[AP]M) (?P<logger>[\w.$]+) \S+"
 )
@@ -205,7 +215,50 @@ class TwoLineHeads:
             yield held[0]
 
 
-Layer: TypeAlias = Prefix | JsonField | Objects | CsvColumn | TwoLineHeads
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Lines that a terminal or a mail program folded at a width, within words or between them."""
+
+    width: int
+    within: bool
+
+    def lines(self, lines: Iterable[WrappedLine]) -> Iterator[WrappedLine]:
+        """Each line as a whole, in the place of its first part."""
+        parts: list[WrappedLine] = []
+        for line in lines:
+            if parts and not self.goes_on(parts[-1].text or "", line.text or ""):
+                yield from self._whole(parts)
+                parts = []
+            parts.append(line)
+        yield from self._whole(parts)
+
+    def _whole(self, parts: Sequence[WrappedLine]) -> Iterator[WrappedLine]:
+        if parts:
+            text = ("" if self.within else " ").join(part.text or "" for part in parts)
+            yield parts[0]._replace(text=None if parts[0].text is None else text)
+            yield from (_NONE for _ in parts[1:])
+
+    def goes_on(self, text: str, following: str) -> bool:
+        """Whether a line is continued by the following one: its first word did not fit."""
+        if not following or starts_like_head(following):
+            return False
+        if self.within:
+            return len(text) == self.width
+        return len(text) + 1 + len(following.partition(" ")[0]) > self.width and following[0] not in " \t"
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Iterator[Folded]:
+        """The ways in which some lines may be folded: most lines of the greatest length, or most that lack the next word,
+        are followed by what is no head."""
+        widths = Counter(map(len, texts))
+        width = max(widths, default=0)
+        for folded in (cls(width, True), cls(max((len(t) for t in texts if " " in t.strip()), default=0), False)):
+            ends = [folded.goes_on(one, other) for one, other in pairwise(texts) if not starts_like_head(other)]
+            if 20 < folded.width <= _WIDEST and sum(ends) >= _FEW and 10 * sum(ends) > len(texts):
+                yield folded
+
+
+Layer: TypeAlias = Prefix | JsonField | Objects | CsvColumn | TwoLineHeads | Folded
 
 
 def opened(layers: Sequence[Layer], lines: Iterable[WrappedLine]) -> Iterable[WrappedLine]:
@@ -228,15 +281,20 @@ def candidates(lines: Sequence[WrappedLine]) -> Iterator[tuple[Layer, ...]]:
             yield Objects(outer), JsonField(name)
     if (name := _telling(filter(None, map(json_fields, texts)))) is not None:
         yield (JsonField(name),)
-    if (learned := _learned(texts)) is not None:
-        yield (Prefix(learned),)
     if any(map(_JUL.fullmatch, texts)):
         yield (TwoLineHeads(),)
     if sum("," in text for text in texts[:_FEW]) and '"' in "".join(texts[:50]):
         rows = [dict(enumerate(row)) for _, row in _rows(lines) if len(row) > 1]
         if (place := _telling(rows)) is not None:
             origin = next((at for at, text in rows[0].items() if text.endswith(_ORIGINS)), None)
-            yield (CsvColumn(place, origin),)
+            column = CsvColumn(place, origin)
+            yield (column,)
+            inside = (json_fields(line.text or "") for line in column.lines(lines))
+            if (name := _telling(filter(None, inside))) is not None:
+                yield column, JsonField(name)
+    if (learned := _learned(texts)) is not None:
+        yield (Prefix(learned),)
+    yield from ((folded,) for folded in Folded.of(texts))
 
 
 def json_fields(text: str) -> dict[str, Any] | None:
@@ -407,4 +465,5 @@ def _word(words: Sequence[str]) -> str:
     forms = {re.sub(r"\d+", "0", word) for word in words}
     if len(forms) == 1:
         return re.sub("0", r"\\d+", re.escape(next(iter(forms))))
-    return r"\S+?" + re.escape(words[0][-1] if len({word[-1] for word in words}) == 1 else "")
+    ends = {word[-1] for word in words}
+    return r"\S+?" + (f"[{re.escape(''.join(sorted(ends)))}]" if len(ends) <= _ENDS else "")

@@ -43,10 +43,13 @@ from streamproof.conformance.flink.pattern_layouts import (
 )
 
 _LEVELS: Final = (
-    "log.level", "level", "severity", "loglevel", "log_level", "levelname", "levelStr", "messageType",
+    "log.level", "level", "severity", "loglevel", "log_level", "levelname", "levelStr", "messageType", "severityText",
+    "status", "lvl",
 )  # fmt: skip
-_LOGGERS: Final = ("log.logger", "loggerName", "logger_name", "logger", "_logger", "loggername", "category")
-_MESSAGES: Final = ("formattedMessage", "message", "msg", "short_message", "rendered_message")
+_LOGGERS: Final = ("log.logger", "loggerName", "logger_name", "logger", "_logger", "loggername", "category", "logger.name",
+    "scope.name", "class")  # fmt: skip
+_MESSAGES: Final = ("formattedMessage", "message", "msg", "short_message", "rendered_message", "@message", "body",
+    "body.stringValue")  # fmt: skip
 _THREADS: Final = ("process.thread.name", "threadName", "thread_name", "thread", "_thread", "thread.name")
 _STACKS: Final = (
     "error.stack_trace", "stack_trace", "stacktrace", "stackTrace", "exception.stacktrace", "_stack_trace",
@@ -84,11 +87,14 @@ def json_line(text: str, ts: str | None = None) -> str | None:
 
 
 def _first_text(flat: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    for name in names:
-        value = flat.get(name)
+    """The value of the first of some fields, also if it is in an object of a collector's."""
+    values = {name: flat[name] for name in names if name in flat} or {
+        key: value for name in names for key, value in flat.items() if key.endswith(f".{name}")
+    }
+    for value in values.values():
         if isinstance(value, str):
             return value
-        if isinstance(value, int) and not isinstance(value, bool) and name in _LEVELS:
+        if isinstance(value, int) and not isinstance(value, bool) and names is _LEVELS:
             return str(value)
     return None
 
@@ -321,17 +327,18 @@ _MENTIONS: Final = re.compile(rf"\b(?:{'|'.join(sorted(FORMS))})\b")
 def _scored(reader: _Reader | None, lines: Sequence[WrappedLine], to_beat: int = 0) -> LogLayout:
     """A layout with what it reads; of one that has too few heads to be better than a layout with `to_beat`, and than one
     that is as good as that, with what it reads of the first lines."""
-    events = misses = heads = first = 0
+    events = misses = heads = first = seen = 0
     layout = LogLayout(reader)
     for number, line in enumerate(lines, 1):
         if 100 * (heads + len(lines) + 1 - number) < 81 * to_beat:
             break
         text = (line.text or "").partition("\n")[0]
+        seen += bool(text)
         read = layout._read(line, text) if text else None
         head = None if read is None else read_head(read[:_LONGEST])
         if head is not None and (head.flink or head.logger in FORMS):
             heads += 1
-            first = first or number
+            first = first or seen
             if any(form.read(head.message) is not None for form in FORMS.get(head.logger, ())):
                 events += 1
             elif resembles(head.logger, head.message):

@@ -5,7 +5,7 @@ the matches of a pattern. Rotated files (`.log.1`, `.log.2026-11-21`, each perha
 their name, and so do parts with a date before `.log` (`taskmanager-2026-11-21-1.log`); those with a number there if
 their content proves it. A file that contains only records of another one is a copy, whatever its name.
 
-A file with another name is a log if it begins like one. A tar archive is a folder of its members. A file of a log
+A file with another name is a log if it begins like one. An archive is a folder of its members. A file of a log
 collector that has the lines of several processes is one log for each, known by the path `FILE/PROCESS.log`.
 """
 
@@ -27,8 +27,8 @@ from streamproof.conformance.flink.archives import (
     DAMAGED,
     Bomb,
     Passed,
+    archive_of,
     is_member,
-    is_tar,
     open_bounded,
     real,
     size_of,
@@ -36,17 +36,19 @@ from streamproof.conformance.flink.archives import (
     unsupported,
 )
 from streamproof.conformance.flink.delivery import find_copies
-from streamproof.conformance.flink.layouts import LogLayout, given_pattern, layout_of, origins_of
+from streamproof.conformance.flink.layouts import PROBED, LogLayout, given_pattern, layout_of, origins_of
 from streamproof.conformance.flink.log_records import LONGEST, Head, Problem, plain_text, read_head
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
+from streamproof.conformance.flink.run import ROLES
 
 LOOKED_FOR: Final = (
-    "*.log, rotated *.log.N, both also with .gz, .bz2, .zst or .xz, files that begin like logs, and tar archives"
+    "*.log, rotated *.log.N, both also with .gz, .bz2, .zst or .xz, "
+    "files that begin like logs, and tar and zip archives"
 )
 """The logs in a folder."""
 
 _LOG: Final = re.compile(r"(?P<process>.+?)\.log(?P<rotation>[.-]\d[\d.-]*)?(?:\.(?:gz|bz2|zst|xz))?", re.DOTALL)
-_PACKED: Final = re.compile(r".+\.log(?:[.-]\d[\d.-]*)?\.(?:lz4|zip|Z|7z)", re.DOTALL)
+_PACKED: Final = re.compile(r".+\.log(?:[.-]\d[\d.-]*)?\.(?:lz4|Z|7z)", re.DOTALL)
 """File names of logs in unsupported compression formats."""
 UNORDERED: Final = "its parts may have been written in several orders: neither names, times nor content decide"
 
@@ -152,7 +154,7 @@ def find_runs(path: str | os.PathLike[str]) -> list[RunFiles]:
         runs = [run for match in found if match.is_dir() for run in _runs_below(match)]
         folders: dict[Path, list[Path]] = {}
         for match in found:
-            if match.is_file() and is_tar(match):
+            if match.is_file() and archive_of(match):
                 runs += _runs_of(match)
             elif not match.is_dir() and (_LOG.fullmatch(match.name) or begins_like_log(match)):
                 folders.setdefault(match.parent, []).extend(_processes_in(match))
@@ -176,9 +178,15 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
     named = _Named()
     for passed in run.skipped:
         report(Problem(str(passed.file), 0, f"{passed.why}; it is not read"))
+    folders: dict[str, set[Path]] = {}
+    for file in run.files:
+        folders.setdefault(_process(file), set()).add(file.parent)
     for file in run.files:
         found = _LOG.fullmatch(file.name)
-        rotations = named.processes.setdefault(_process(file), {})
+        process = _process(file)
+        if len(folders[process]) > 1:
+            process = "-".join((*file.parent.parts[len(Path(os.path.commonpath(folders[process])).parts) :], process))
+        rotations = named.processes.setdefault(process, {})
         rotation = (found["rotation"] or "") if found else file.name
         if rotation in rotations:
             report(Problem(str(file), 0, f"the same part of the log as {rotations[rotation].name}; it is left out"))
@@ -207,7 +215,7 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
     return logs
 
 
-_UNPACK: Final = "unpack it: logs may be compressed by gzip, bzip2, zstd or xz, and in tar archives"
+_UNPACK: Final = "unpack it: logs may be compressed by gzip, bzip2, zstd or xz, and in tar and zip archives"
 _origins: dict[Path, tuple[Path, str]] = {}
 """The logs inside files with several processes, each with its file and the process's name there."""
 _layouts: dict[tuple[Path, str | None, int, int], LogLayout] = {}
@@ -304,7 +312,7 @@ def is_empty(file: Path) -> bool:
 
 def begins_like_log(file: Path) -> bool:
     """Whether records of Flink are among the first lines of a file, and nothing that other files begin with."""
-    if size_of(file) == 0 or unsupported(file) or is_tar(file):
+    if size_of(file) == 0 or unsupported(file) or archive_of(file):
         return False
     layout = _layout(file)
     return layout.heads >= _FEW and layout.first <= _EARLY
@@ -328,7 +336,7 @@ def _processes_in(file: Path) -> list[Path]:
 
 def _runs_of(file: Path) -> list[RunFiles]:
     """The runs in one file: a log, a log of several processes, or an archive of logs."""
-    if not is_tar(file):
+    if not archive_of(file):
         files = _processes_in(file) if size_of(file) and not unsupported(file) else [file]
         name = _process(file)
         return [RunFiles(name, file.parent, tuple(files))]
@@ -367,7 +375,7 @@ def _run(folder: Path, files: Sequence[Path]) -> RunFiles:
 _FEW: Final = 3
 """Least number of Flink's records among the first lines of a file whose name is not a log's: a note may quote one."""
 _EARLY: Final = 40
-"""Greatest number of the line with the first record in a file whose name is not a log's."""
+"""Greatest number of lines, to the first record, in a file whose name is not a log's."""
 _NO_LOGS: Final = re.compile(
     r"(?i).*\.(?:properties|xml|ya?ml|md|rst|html?|py|java|class|jar|parquet|png|svg|toml|pyc|so)"
 )
@@ -391,21 +399,64 @@ def _runs_below(folder: Path) -> list[RunFiles]:
         opened += len(files)
         if opened > _LARGEST_TREE:
             files = [file for file in files if _LOG.fullmatch(file.name) or _PACKED.fullmatch(file.name)]
-        archives = [file for file in files if _TAR.fullmatch(file.name) and not why_no_file(file) and is_tar(file)]
-        run = _run(Path(root), [file for file in files if file not in archives])
-        if run.files or run.skipped:
-            runs.append(run)
+        archives = [
+            file for file in files if _ARCHIVES.fullmatch(file.name) and not why_no_file(file) and archive_of(file)
+        ]
+        own = [_run(Path(root), [file for file in files if file not in archives])]
         for archive in archives:
-            runs += _runs_of(archive)
+            inside = _runs_of(archive)
+            single = [member for run in inside for member in run.files]
+            if len(single) == 1 and _LOG.fullmatch(archive.stem):
+                own.append(replace(inside[0], folder=Path(root)))
+            else:
+                runs += inside
+        whole = replace(
+            own[0],
+            files=tuple(file for run in own for file in run.files),
+            skipped=tuple(passed for run in own for passed in run.skipped),
+        )
+        if whole.files or whole.skipped:
+            runs.append(whole)
+    runs = _of_processes(folder, runs)
+    if len(runs) == 1 and not any(runs[0].folder.glob("*.json")) and any(folder.glob("rest-*.json")):
+        return [replace(runs[0], folder=folder)]  # the answers are in the folder above the logs
     return runs
 
 
-_TAR: Final = re.compile(r"(?i).+\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|tzst|txz)")
+def _of_processes(folder: Path, runs: list[RunFiles]) -> list[RunFiles]:
+    """The runs below a folder; logs of JobManagers and of TaskManagers in folders of their own are one run, as collectors
+    give each process, container or host its folder."""
+    if len(runs) < 2 or not all(run.folder.is_relative_to(folder) for run in runs):
+        return runs
+    roles = [_roles(run) for run in runs]
+    if {"jobmanager"} in roles and {"taskmanager"} in roles and all(len(role) < 2 for role in roles):
+        first = runs[roles.index({"jobmanager"})].folder
+        files = tuple(file for run in runs for file in run.files)
+        return [RunFiles(_folder_name(folder), first, files, tuple(passed for run in runs for passed in run.skipped))]
+    below: dict[Path, list[RunFiles]] = {}
+    for run in runs:
+        inside = run.folder.relative_to(folder).parts
+        below.setdefault(folder / inside[0] if inside else run.folder, []).append(run)
+    return [run for child, own in below.items() for run in (_of_processes(child, own) if child != folder else own)]
+
+
+def _roles(run: RunFiles) -> set[str]:
+    """The roles of the processes that wrote the logs of a run, as far as their first lines show them."""
+    found: set[str] = set()
+    for file in run.files:
+        heads = filter(None, map(_head, islice(_quietly(file), PROBED)))
+        found |= {*islice((ROLES[head.logger] for head in heads if head.logger in ROLES), 1)}
+        if len(found) > 1:
+            break
+    return found
+
+
+_ARCHIVES: Final = re.compile(r"(?i).+\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|tzst|txz|zip)")
 
 
 def _folder_name(folder: Path) -> str:
     name = folder.resolve().name
-    return re.sub(r"(?i)\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|tzst|txz)$", "", name) if not folder.is_dir() else name
+    return re.sub(r"(?i)\.(?:tar(?:\.\w{1,4})?|tgz|tbz2?|tzst|txz|zip)$", "", name) if not folder.is_dir() else name
 
 
 def _process(file: Path) -> str:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, NoReturn
 
 from streamproof.base.errors import InputError, Loc
 from streamproof.base.options import setting
@@ -24,6 +24,7 @@ from streamproof.conformance.flink.delivery import (
     Repetitions,
     describe,
     lacking,
+    oldest_first,
     unordered,
 )
 from streamproof.conformance.flink.global_failures import read_causes
@@ -43,7 +44,7 @@ from streamproof.conformance.flink.logfiles import (
 from streamproof.conformance.flink.message_forms import FORMS, LONGEST, resembles
 from streamproof.conformance.flink.old_attempts import complete_old_attempts
 from streamproof.conformance.flink.rest import find_rest
-from streamproof.conformance.flink.run import Draft, FlinkRun, Process, Role
+from streamproof.conformance.flink.run import ROLES, Draft, FlinkRun, Process, Role
 
 _VERSION: Final = re.compile(r"\(Version: (\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?),")
 _START: Final = "Starting RPC endpoint for org.apache.flink.runtime.taskexecutor.TaskExecutor "
@@ -58,11 +59,6 @@ _SUBMITTED: Final = re.compile(
 _JAR_VERSION: Final = re.compile(r"flink-(?:dist|runtime)[-_](?:\d\.\d+-)?(\d+\.\d+\.\d+)\.jar")
 _NOTED_VERSION: Final = re.compile(r"^Flink:? (\d+\.\d+(?:\.\d+)?)", re.MULTILINE)
 _RESOURCE: Final = re.compile(r"Starting TaskManager with ResourceID: (\S+)|MetricQueryService_(\S{1,500}+) \.")
-_ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
-    **dict.fromkeys(("JobMaster", "ExecutionGraph", "StandaloneDispatcher", "DispatcherRestEndpoint"), "jobmanager"),
-    **dict.fromkeys(("StandaloneResourceManager", "ActiveResourceManager"), "jobmanager"),
-    **dict.fromkeys(("TaskExecutor", "TaskManagerRunner", "Task"), "taskmanager"),
-}
 _CUT_OUT: Final = re.compile(r"\s*(?:\.{3,}|\u2026+|\[(?:\.{3}|\u2026)\])\s*")
 """What authors of reports put in the place of lines."""
 _UNCLOSED: Final = re.compile(r"[(\[{][^()\[\]{}]*$")
@@ -222,7 +218,7 @@ class _LogReader:
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
         clock, orders, latest = Clock(self.problems.append), dict[str, LineOrder](), dict[int, None]()
         self.repetitions = Repetitions()
-        for record in read_records(files, self.problems.append):
+        for record in oldest_first(read_records(files, self.problems.append)):
             if record.file not in orders:
                 whole.add(record.file)
                 orders[record.file] = LineOrder(latest)
@@ -447,8 +443,8 @@ def _joined(orders: Mapping[str, LineOrder]) -> str | None:
 
 def _role(known: Role, logger: str) -> Role:
     """The role of a process, given its known role and one of its loggers."""
-    if known != "both" and logger in _ROLES:
-        return _ROLES[logger] if known in ("unknown", _ROLES[logger]) else "both"
+    if known != "both" and logger in ROLES:
+        return ROLES[logger] if known in ("unknown", ROLES[logger]) else "both"
     return known
 
 

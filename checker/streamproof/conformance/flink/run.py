@@ -8,7 +8,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from streamproof.base.errors import Loc
 from streamproof.base.records import dataclass
@@ -33,6 +33,12 @@ class Draft:
 
 Role = Literal["jobmanager", "taskmanager", "both", "unknown"]
 """The role of a process. A mini cluster has both in one process."""
+ROLES: Final[Mapping[str, Literal["jobmanager", "taskmanager"]]] = {
+    **dict.fromkeys(("JobMaster", "ExecutionGraph", "StandaloneDispatcher", "DispatcherRestEndpoint"), "jobmanager"),
+    **dict.fromkeys(("StandaloneResourceManager", "ActiveResourceManager"), "jobmanager"),
+    **dict.fromkeys(("TaskExecutor", "TaskManagerRunner", "Task"), "taskmanager"),
+}
+"""Loggers that only processes of one role have."""
 
 
 @dataclass(frozen=True, slots=True)
