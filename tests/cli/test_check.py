@@ -191,7 +191,11 @@ def test_properties_parameters_and_variants_are_chosen(streamproof: Any) -> None
     [
         (("two.py:Stops",), 11, "violated: deadlock (exit code 11)"),
         (("two.py:Overflows",), 75, "error: two.py:25: s.n leaves Range(0, 2) in increment() (new s.n = 3)"),
-        (("failover", "--variant", "literal-pseudocode"), 13, "violated: termination (exit code 13)"),
+        (
+            ("failover", "--variant", "literal-pseudocode", "--property", "termination"),
+            13,
+            "violated: termination (exit code 13)",
+        ),
         (("counter.py", "--max-states", "2", "--property", "grows"), 160, "inconclusive: grows (exit code 160)"),
         (("counter.py", "--max-depth", "1", "--property", "grows"), 160, "inconclusive: grows (exit code 160)"),
         (("counter.py", "--engine", "bmc", "--property", "low"), 12, "violated: low (exit code 12)"),

@@ -38,7 +38,7 @@ from streamproof.base.errors import ModelError
 from streamproof.base.options import SearchOptions
 from streamproof.cli.verbs import cli
 from streamproof.model_registry import find
-from streamproof.mutation import judging
+from streamproof.mutation import judging, known_graph
 from streamproof.mutation.judging import (
     EQUIVALENT,
     KILLED,
@@ -294,11 +294,17 @@ def test_known_steps_change_no_answer(first: int, monkeypatch: pytest.MonkeyPatc
             compare_with_searches(random_system(Random(seed)), SearchOptions(max_states=5_000), monkeypatch)
 
 
+def test_a_mutant_with_many_new_states_is_searched_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers are the same if the search on the graph of the original gives up early."""
+    monkeypatch.setattr(known_graph, "MOST_NEW", 2)
+    assert compare_with_searches(find("buffer_pool").spec.system(), SearchOptions(), monkeypatch)[KILLED] > 20
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["blocking_result", "buffer_pool", "region_core", "partition_states", "slot_offers"])
 def test_known_steps_change_no_answer_about_a_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same of bundled models."""
-    assert compare_with_searches(find(name).system(), SearchOptions(max_states=20_000), monkeypatch)[KILLED] > 20
+    assert compare_with_searches(find(name).spec.system(), SearchOptions(max_states=20_000), monkeypatch)[KILLED] > 20
 
 
 def test_every_kind_of_mutant_differs_from_the_system() -> None:

@@ -144,7 +144,7 @@ def test_a_plain_installation_works_away_from_the_checkout(wheel: Path, tmp_path
     assert "Usage: streamproof" in run(streamproof, "--help")
     assert VERSION in run(streamproof, "--version")
     assert "failover" in run(streamproof, "models")
-    assert "holds: 11 of 11 properties" in run(streamproof, "check", "failover", "-q")
+    assert "holds: 12 of 12 properties" in run(streamproof, "check", "failover", "-q")
     run(streamproof, "check", "failover", "--variant", "literal-pseudocode", "--property", "termination", "-q", code=13)
     assert "1 job: 1 accepted" in run(streamproof, "validate", "logs/b-lostpart-1")
     assert "1 defect" in run(streamproof, "bugbench", "FLINK-18595")

@@ -270,8 +270,9 @@ class _MutantJudge:
             search.run()
             expect_initial_state(search, mutant.system)
             judge = SearchJudge(search, ReductionPlan())
-            mistake = judge.mistake()
-            findings = [] if search.budget.interrupted else list(self._findings(judge, mistake))
+            ended = search.stopped in (Stop.HANDOVER, Stop.INTERRUPTED)
+            mistake = None if ended else judge.mistake()
+            findings = [] if ended else list(self._findings(judge, mistake))
         if search.budget.interrupted:
             return None
         if search.stopped is Stop.HANDOVER:

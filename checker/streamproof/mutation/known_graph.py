@@ -285,7 +285,7 @@ class MutantSearch(LevelSearch):
             self._look(had)
             if self.faulty >= 0:
                 self.stopped = Stop.MISTAKE
-            elif len(self._extra) > MOST_NEW:
+            elif self.stopped or len(self._extra) > MOST_NEW:
                 self.stopped = Stop.HANDOVER
             elif len(self._order) > self.budget.max_states:
                 self.stopped = Stop.STATES
@@ -319,7 +319,7 @@ class MutantSearch(LevelSearch):
         in_order = np.lexsort((instances, origins))
         origins, targets, instances = origins[in_order], targets[in_order], instances[in_order]
         self._edges.append((origins + first, targets, instances))
-        if self.faulty < 0:
+        if self.faulty < 0 and not self.stopped:
             self._look_for_deadlock(first, every, np.bincount(origins, minlength=len(places)))
         self.expanded += len(places)
         unique, at = np.unique(targets, return_index=True)
@@ -344,7 +344,7 @@ class MutantSearch(LevelSearch):
         targets, instances, degrees = (np.array(one, dtype=np.int64) for one in noted)
         sources_ = np.repeat(rows[: len(degrees)], degrees)
         if faulty < 0 and done < len(states):
-            self.stopped = Stop.HANDOVER
+            self.stopped = Stop.HANDOVER  # the others were not expanded
         instances = numbers[instances[: len(sources_)]]
         return (
             sources_,

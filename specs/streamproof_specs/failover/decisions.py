@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from streamproof import Spec, eventually, measure, temporal
+from streamproof import Spec, measure
 from streamproof_models.failover.decisions import FailoverDecisions
 from streamproof_specs.failover.lemmas import LEMMAS
 from streamproof_specs.failover.properties import SPEC as FAILOVER
 from streamproof_specs.failover.properties import (
     complete_result,
     consistent_result,
+    ends,
     fresh_attempts,
     inputs_exist,
     no_mixed_versions,
@@ -16,12 +17,6 @@ from streamproof_specs.failover.properties import (
     survives,
     unrelated_undisturbed,
 )
-
-
-@temporal
-def ends(m, s):
-    """Every job ends: it finishes, or was given up."""
-    return eventually(s.job != "RUNNING")
 
 
 @measure

@@ -8,7 +8,7 @@ and losses, every behaviour is finite, and the only terminal states are a finish
 
 from __future__ import annotations
 
-from streamproof import Spec, Sweep, invariant, reachable, step
+from streamproof import Spec, Sweep, eventually, invariant, reachable, step, temporal
 from streamproof_models.failover.executors import LostExecutors  # noqa: F401
 from streamproof_models.failover.flink import FlinkRules  # noqa: F401
 from streamproof_models.failover.literal import LiteralPseudocode  # noqa: F401
@@ -70,19 +70,26 @@ def consistent_result(m, s):
 
 @invariant
 def complete_result(m, s):
-    """In a finished job every task has finished and has read all its inputs."""
-    return all(s.job != "FINISHED" or s.status[t] == "FINISHED" for t in m.tasks) and all(
-        s.job != "FINISHED" or s.read[c] is not None for c in m.channels
+    """In a finished job every task has finished and has read all its inputs, and no restart is pending."""
+    return (
+        all(s.job != "FINISHED" or s.status[t] == "FINISHED" for t in m.tasks)
+        and all(s.job != "FINISHED" or s.read[c] is not None for c in m.channels)
+        and (s.job != "FINISHED" or m.is_settled(s))
     )
 
 
 @step
 def inputs_exist(m, s, t):
-    """A task is scheduled only when its stored inputs have been produced."""
+    """A task is scheduled only when its stored inputs have been produced; who fails no longer produces, and only what is
+    stored is lost."""
     return all(
         s.status[reader] in m.active or t.status[reader] not in m.active or t.status[producer] == "FINISHED"
         for reader in m.tasks
         for producer in m.upstream[reader]
+    ) and all(
+        (t.partition[p] != "GONE" or s.partition[p] in ("GONE", "STORED"))
+        and (t.partition[p] != "PRODUCING" or t.status[producer] != "FAILED" or t.job == "FAILED")
+        for p, producer in m.partitions.items()
     )
 
 
@@ -109,8 +116,8 @@ def fresh_attempts(m, s, t):
 
 @step
 def unrelated_undisturbed(m, s, t):
-    """A failure cancels no task that is not connected to the failed one in the job graph."""
-    return all(
+    """Only a task at work fails, and its failure cancels no task that is not connected to it in the job graph."""
+    return all(t.status[u] != "FAILED" or s.status[u] in ("FAILED", *m.active) for u in m.tasks) and all(
         t.status[u] != "FAILED" or s.status[u] == "FAILED" or t.status[v] != "CANCELING" or s.status[v] == "CANCELING"
         for u in m.tasks
         for v in m.tasks
@@ -126,8 +133,15 @@ def survives(m, s):
 
 @reachable
 def finishes_after_restart(m, s):
-    """A job that restarted something can still finish."""
-    return s.job == "FINISHED" and s.decided > 0
+    """A job that restarted something, once for each failure and each loss of what is read, can still finish."""
+    causes = m.failures + (m.losses if any(len(m.reads[t]) > 0 for t in m.tasks) else 0)
+    return s.job == "FINISHED" and s.decided > 0 and s.decided >= min(causes, m.decisions)
+
+
+@temporal
+def ends(m, s):
+    """Every job ends: it finishes, or was given up."""
+    return eventually(s.job in ("FINISHED", "FAILED"))
 
 
 SPEC = Spec(
@@ -142,6 +156,7 @@ SPEC = Spec(
         unrelated_undisturbed,
         survives,
         finishes_after_restart,
+        ends,
         *LEMMAS,
     ),
     termination=True,
@@ -155,14 +170,22 @@ SPEC = Spec(
     expected={
         "restart-all": {"unrelated_undisturbed": "violated"},
         "individual": {"no_mixed_versions": "violated", "consistent_result": "violated"},
-        "region-without-backtracking": {"survives": "violated"},
+        "region-without-backtracking": {
+            "survives": "violated",
+            "finishes_after_restart": "violated",
+            "ends": "violated",
+        },
         "no-downstream-restart": {"consistent_result": "violated", "survives": "violated"},
         "no-downstream-restart-kept": {},
         "no-versioning": {"stops_before_restart": "violated", "fresh_attempts": "violated"},
         "no-fence": {"consistent_result": "violated", "survives": "violated"},
-        "early-release": {"survives": "violated"},
-        "no-merging": {"deadlock": "violated", "finishes_after_restart": "violated"},
-        "merge-within-logical-region-only": {"deadlock": "violated", "finishes_after_restart": "violated"},
+        "early-release": {"survives": "violated", "ends": "violated"},
+        "no-merging": {"deadlock": "violated", "finishes_after_restart": "violated", "ends": "violated"},
+        "merge-within-logical-region-only": {
+            "deadlock": "violated",
+            "finishes_after_restart": "violated",
+            "ends": "violated",
+        },
         "stop-at-created": {},
         "attempt-reuse": {"fresh_attempts": "violated"},
         "no-topological-order": {"inputs_exist": "violated", "survives": "violated"},
@@ -172,7 +195,11 @@ SPEC = Spec(
         "kept-results": {},
         "no-fence-eager": {"consistent_result": "violated", "survives": "violated"},
         "lost-executors": {},
-        "literal-pseudocode": {"termination": "violated"},
+        "literal-pseudocode": {
+            "finishes_after_restart": "violated",
+            "ends": "violated",
+            "termination": "violated",
+        },
         "flink": {"consistent_result": "violated", "survives": "violated"},
     },
     sweeps=Sweep({"topology": tuple(JOB_GRAPHS)}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof import Spec, eventually, invariant, leads_to, lemma, temporal
+from streamproof import Spec, eventually, invariant, leads_to, lemma, reachable, temporal
 from streamproof_models.regions import variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.regions.machine import RegionScheduling
 from streamproof_specs.failover.job_graphs import (
@@ -34,10 +34,20 @@ def together(m, s):
 
 @invariant
 def inputs_finished(m, s):
-    """A region that is scheduled lazily reads finished partitions of other regions only."""
-    return m.eager or all(
+    """A region that is scheduled lazily reads finished partitions of other regions only; a task that has finished has read
+    finished partitions, and the consumers of its pipelined partitions run."""
+    lazily = m.eager or all(
         s.status[t] == "CREATED" or not m.crosses(g) or all(s.status[p] == "FINISHED" for p in m.producers[g])
         for t, g in m.gates
+    )
+    return (
+        lazily
+        and all(s.status[t] != "FINISHED" or all(s.status[p] == "FINISHED" for p in m.producers[g]) for t, g in m.gates)
+        and all(
+            m.blocking[g] or s.status[p] != "FINISHED" or s.status[t] in ("RUNNING", "FINISHED")
+            for t, g in m.gates
+            for p in m.producers[g]
+        )
     )
 
 
@@ -49,15 +59,22 @@ def counted(m, s):
 
 @invariant
 def current(m, s):
-    """No task has a stale descriptor."""
-    return all(s.gate[t, g] == "NONE" or s.descriptor[t, g] == s.epoch[g] for t, g in m.gates)
+    """No task has a stale descriptor, and the JobMaster has cached those of tasks at work."""
+    return all(
+        s.gate[t, g] == "NONE"
+        or (s.descriptor[t, g] == s.epoch[g] and (s.status[t] == "FINISHED" or s.cached[g] is not None))
+        for t, g in m.gates
+    )
 
 
 @invariant
 def fetchable(m, s):
-    """A blob that a task still has to read is in its TaskExecutor's cache or on the server."""
+    """A blob that a task still has to read is in its TaskExecutor's cache or on the server; a task that runs has read those
+    that it was deployed with."""
     return all(
-        not m.is_waiting(s, t, g) or s.server[g] == s.descriptor[t, g] or m.is_cached(s, t, g) for t, g in m.gates
+        (not m.is_waiting(s, t, g) or s.server[g] == s.descriptor[t, g] or m.is_cached(s, t, g))
+        and (s.status[t] not in ("RUNNING", "FINISHED") or (t, g) in m.late or s.gate[t, g] == "LOADED")
+        for t, g in m.gates
     )
 
 
@@ -75,13 +92,21 @@ def server_current(m, s):
 
 @invariant
 def kept(m, s):
-    """A partition is not released while a region that reads it has not finished."""
+    """A partition is not released while a region that reads it has not finished, and is when nobody needs it."""
+    groups = {p: [g for g in m.groups if p in m.partitions_of[g]] for p in m.partitions}
     return all(
         not s.gone[p] or s.status[t] == "FINISHED"
         for p in m.partitions
         for r in m.consuming_regions[p]
         for t in m.regions[r]
-    )
+    ) and all(s.gone[p] or not all(s.releasable[g] for g in some) for p, some in groups.items() if len(some) > 0)
+
+
+@reachable
+def finishes_after_failures(m, s):
+    """The job can finish after all of its failures, of which one made partitions void."""
+    void = m.failures == 0 or len(m.groups) == 0 or any(s.epoch[g] > 0 for g in m.groups)
+    return s.failures_left == 0 and void and all(s.status[t] == "FINISHED" for t in m.tasks)
 
 
 @temporal
@@ -154,6 +179,7 @@ SPEC = Spec(
     RegionScheduling,
     properties=(
         *(acyclic, together, inputs_finished, counted, current, fetchable, bounded, server_current, kept),
+        finishes_after_failures,
         *(scheduled, started, completed, cleaned, epochs_counted, descriptors_current),
         *(sent_when_deployed, deployed_with_descriptors, releasable_when_consumed),
     ),
@@ -165,9 +191,11 @@ SPEC = Spec(
     decided=scheduled_by_flink,
     infeasible=grouped_infeasible,
     expected={
-        "no-merging": dict.fromkeys(("acyclic", "scheduled", "completed", "deadlock"), "violated"),
+        "no-merging": dict.fromkeys(
+            ("acyclic", "finishes_after_failures", "scheduled", "completed", "deadlock"), "violated"
+        ),
         "merge-within-logical-region-only": dict.fromkeys(
-            ("acyclic", "scheduled", "completed", "deadlock"), "violated"
+            ("acyclic", "finishes_after_failures", "scheduled", "completed", "deadlock"), "violated"
         ),
         "stale-cache": {"current": "violated", "server_current": "violated"},
         "cached-by-group": {"current": "violated"},
@@ -178,9 +206,11 @@ SPEC = Spec(
         "never-deleted": {"server_current": "violated", "cleaned": "violated"},
         "cleared-together": dict.fromkeys(("fetchable", "started", "completed", "deadlock"), "violated"),
         "counter-not-reset": {"inputs_finished": "violated", "counted": "violated"},
-        "released-after-one": dict.fromkeys(("server_current", "kept", "cleaned"), "violated"),
+        "released-after-one": dict.fromkeys(("current", "server_current", "kept", "cleaned"), "violated"),
         "releasable-kept": dict.fromkeys(("server_current", "kept", "cleaned"), "violated"),
-        "task-by-task": dict.fromkeys(("together", "scheduled", "completed", "deadlock"), "violated"),
+        "task-by-task": dict.fromkeys(
+            ("together", "finishes_after_failures", "scheduled", "completed", "deadlock"), "violated"
+        ),
     },
     variant_parameters={  # the smallest job graphs that show what breaks
         "no-merging": {"topology": "cyclic-region", "failures": 0},
