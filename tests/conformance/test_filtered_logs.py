@@ -65,6 +65,15 @@ def test_a_logger_at_warn_contradicts_nothing(
     assert answers(changed(folder, tmp_path, keep), model) == {"inconclusive"}
 
 
+@pytest.mark.parametrize(("text", "model"), [("Triggering checkpoint", "checkpoints"), ("switched from", "failover")])
+def test_a_search_that_left_out_all_lines_of_a_kind_contradicts_nothing(
+    text: str, model: str, flink_live: Path, tmp_path: Path
+) -> None:
+    """Others follow them: that checkpoints complete, that tasks end."""
+    run = changed(flink_live / "ckpt-expo", tmp_path, lambda record: text not in record)
+    assert answers(run, model) == {"inconclusive"}
+
+
 def test_a_single_missing_line_is_still_a_lie(flink_versions: Path, tmp_path: Path) -> None:
     """The logger has written other lines."""
     tampered = changed(

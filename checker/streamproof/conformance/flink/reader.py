@@ -77,8 +77,10 @@ _TOGETHER: Final = (
     ("exec.transition", "new", "DEPLOYING", "exec.deploy"),
     ("tm.transition", "old", "CREATED", "tm.submit"),
     ("tm.transition", "new", "CANCELING", "tm.failext"),
+    ("tm.final", "new", "FINISHED", "tm.transition"),
+    ("ckpt.complete", None, None, "ckpt.trigger"),
 )
-"""States of attempts, and the families of the lines without which they are not reached."""
+"""Lines, most of them with a state, and the families of those that precede them."""
 _OF_SLOTS: Final = frozenset({"slot.tm.alloc", "slot.tm.activate", "tm.submit"})
 """Families of lines of a TaskManager that do not name their job: a search for the identifier of a job omits them."""
 _OF_PARTITIONS: Final = frozenset({"part.request", "part.releasing", "part.released"})
@@ -274,10 +276,10 @@ class _LogReader:
             missing
             for draft in drafts
             for family, state, value, missing in _TOGETHER
-            if draft.family == family and draft.args[state] == value and missing not in written
+            if draft.family == family and (state is None or draft.args[state] == value) and missing not in written
         )
         if (written and written <= _STATES) or max(lone.values(), default=0) >= _UNPAIRED:
-            return f"the log of {process} has states without the lines that go with them: its lines may be those of a search"
+            return f"the log of {process} has lines without those that go with them: its lines may be those of a search"
         if "slot.tm.free" in written and written.isdisjoint(_OF_SLOTS):
             return f"the log of {process} has no line about slots in use: its lines may be those of a search"
         if "part.registered" not in written and not written.isdisjoint(_OF_PARTITIONS):
