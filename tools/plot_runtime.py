@@ -32,7 +32,7 @@ Line = Sequence[tuple[float, float]]
 def chart(title: str, across: str, up: str, lines: Mapping[str, Line], *, names_on_left: bool = False) -> str:
     """A chart of lines as SVG; both axes begin at 0. The names of the lines are on the right, or on the left below `up`."""
     width, height, left, top = 560, 300, 60, 40
-    right = max(x for line in lines.values() for x, _ in line)
+    right = 4 * step_of(max(x for line in lines.values() for x, _ in line) / 4)
     high = 4 * step_of(max(y for line in lines.values() for _, y in line) / 4)
 
     def place(x: float, y: float) -> str:
