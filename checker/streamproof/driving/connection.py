@@ -269,7 +269,7 @@ class ObjectConnection(Connection):
             return self.call(OBSERVE)
         adapter = self.adapter
         try:
-            state = adapter.observe(None)
+            state: Any = adapter.observe(None)
         except FAILURES as error:
             return self._answered(failed(error), OBSERVE)
         try:
