@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -153,9 +154,9 @@ class Witnesses:
             matching = (step for step in tried if self._explored(step.state) == wanted)
             found = next(matching, None)
             if self._view is not None and found is not None:  # the explored state itself, if a step leads there
-                found = next(
-                    (s for s in chain((found,), matching) if self._scalarised.encode(s.state) == wanted), found
-                )
+                with suppress(EvaluationError):  # of a later instance
+                    alike = chain((found,), matching)
+                    found = next((step for step in alike if self._scalarised.encode(step.state) == wanted), found)
             if found is None:
                 trace = Trace((states[-1], self._scalarised.decode(wanted)), ())
                 raise self._refuted("a step leads from the first state to the second", trace)

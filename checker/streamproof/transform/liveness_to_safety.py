@@ -7,14 +7,15 @@ requires that:
 
 * rounds of fairness have ended (`fair_scheduler`, which also adds stuttering);
 * for every *until* of the formula, the guess whether it is true from here on is consistent with each step
-  (O. Lichtenstein, A. Pnueli, 1985), and no *until* guessed true is postponed around the whole cycle;
+  (O. Lichtenstein, A. Pnueli, 1985), and no *until* guessed true is postponed around the whole cycle; the same for every
+  step that must happen now or later, which the step taken and the guesses after it bear out;
 * for every condition on states or steps that must hold infinitely often, one guess for the whole behaviour is correct
   on the cycle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
@@ -29,6 +30,7 @@ from streamproof.system.formula import (
     Atom,
     Eventually,
     Formula,
+    Happens,
     LeadsTo,
     NotF,
     OrF,
@@ -56,6 +58,7 @@ from streamproof.system.model import (
 from streamproof.system.sorts import BOOL
 from streamproof.system.temporal import fairness_of, true_of
 from streamproof.system.verdict import Trace
+from streamproof.transform.assume import Substitution
 from streamproof.transform.constraint import after, changing
 from streamproof.transform.fair_scheduler import Scheduled, scheduled
 
@@ -108,13 +111,12 @@ def to_safety(system: System, name: str) -> Safety:
     prop = system.property(name)
     if prop.formula is None:
         raise UsageError(f"{name} is not a temporal property", remedy="it can be proved as it is")
-    by_bits = any(True for _ in happenings(prop.formula))
-    form = scheduled(replace(system, properties=(), lemmas=()), prop.formula if by_bits else Atom(b.TRUE), name)
-    formula = _plain(form.formula if by_bits else prop.formula)
-    return Safety(system, prop, _Saving(form, formula, prop).system(), form, len(set(untils(formula))))
+    form = scheduled(replace(system, properties=(), lemmas=()), Atom(b.TRUE), name)
+    saving = _Saving(form, _plain(prop.formula), prop)
+    return Safety(system, prop, saving.system(), form, len(saving.promises))
 
 
-# --- the formula in core form: conditions, *not*, *and*, *until*, and *infinitely often*
+# --- the formula in core form: conditions, *not*, *and*, *until*, *happens*, and *infinitely often*
 # -----------------------------------
 
 
@@ -128,6 +130,8 @@ def _plain(formula: Formula) -> Formula:
             return _again(_term(arg))
         case Eventually(Always(arg)) if of_state(arg):
             return _not(_again(b.not_(_term(arg))))
+        case Eventually(Happens() as arg):
+            return _plain(arg)
         case Eventually(arg):
             return Until(AndF(()), _plain(arg))
         case Always(arg):
@@ -182,11 +186,11 @@ class _Saving:
         self._form, self._base, self._prop = form, form.system, prop
         self._formula = formula
         self._taken = set(self._base.index)
-        self._untils = tuple(dict.fromkeys(untils(formula)))
+        self.promises: tuple[Until | Happens, ...] = tuple(dict.fromkeys((*untils(formula), *happenings(formula))))
         self._agains = tuple(dict.fromkeys(_agains(formula)))
-        self._promised = [self._name(f"promised_{k + 1}") for k in range(len(self._untils))]
+        self._promised = [self._name(f"promised_{k + 1}") for k in range(len(self.promises))]
         self._guessed = [self._name(f"again_{k + 1}") for k in range(len(self._agains))]
-        self._kept = [self._name(f"kept_{k + 1}") for k in range(len(self._untils))]
+        self._kept = [self._name(f"kept_{k + 1}") for k in range(len(self.promises))]
         self._seen = [self._name(f"seen_{k + 1}") for k in range(len(self._agains))]
         self._ended = self._name("round_ended")
         self._cycling = self._name("cycling")
@@ -233,8 +237,8 @@ class _Saving:
                 return b.not_(self._true(arg))
             case AndF(args):
                 return b.and_(self._true(arg) for arg in args)
-            case Until():
-                return b.var(self._promised[self._untils.index(formula)], BOOL)
+            case Until() | Happens():
+                return b.var(self._promised[self.promises.index(formula)], BOOL)
             case Recurs():
                 return b.var(self._guessed[self._agains.index(formula)], BOOL)
             case Always(Eventually(Atom(term))):
@@ -244,10 +248,11 @@ class _Saving:
 
     def _steps(self, instance: Instance) -> Iterator[Instance]:
         """The steps of an instance, one for each combination of next guesses."""
-        for guess in product((False, True), repeat=len(self._untils)):
+        for guess in product((False, True), repeat=len(self.promises)):
+            now = [self._fulfilled(promise, instance, guess) for promise in self.promises]
             borne_out = []
-            for until, name, then in zip(self._untils, self._promised, guess, strict=True):
-                right, left = self._true(until.right), self._true(until.left)
+            for promise, name, then, right in zip(self.promises, self._promised, guess, now, strict=True):
+                left = self._true(promise.left) if isinstance(promise, Until) else b.TRUE
                 goes_on = left if then else b.FALSE
                 borne_out.append(_equivalent(b.var(name, BOOL), b.or_((right, goes_on))))
             fits = b.and_(borne_out)
@@ -257,19 +262,29 @@ class _Saving:
             updates = (
                 *instance.updates,
                 *((name, b.truth(then)) for name, then in zip(self._promised, guess, strict=True)),
-                *self._watched(instance),
+                *self._watched(instance, now),
             )
             picks = (*instance.picks, *zip(self._promised, guess, strict=True))
             yield replace(instance, guard=(*instance.guard, *guard), updates=updates, picks=picks)
 
-    def _watched(self, instance: Instance) -> Iterator[tuple[str, Expr]]:
+    def _fulfilled(self, promise: Until | Happens, instance: Instance, guess: Sequence[bool]) -> Expr:
+        """Whether what must come now or later comes now: in this state, or by this step and with these guesses after it."""
+        if isinstance(promise, Until):
+            return self._true(promise.right)
+        here, index = after(self._form.original, instance), self._base.index
+        then: dict[Expr, Expr] = {b.var(n, BOOL): b.truth(g) for n, g in zip(self._promised, guess, strict=True)}
+        then |= {b.var(n, self._base.variables[index[n]].sort): term for n, term in instance.updates}
+        arg = Substitution(then)(self._true(promise.arg))
+        return b.and_((here(changing(self._form.original)), here(promise.step), arg))
+
+    def _watched(self, instance: Instance, now: Sequence[Expr]) -> Iterator[tuple[str, Expr]]:
         """The bookkeeping for a step on the cycle."""
         cycling = b.var(self._cycling, BOOL)
         yield self._moved, b.or_((b.var(self._moved, BOOL), cycling))
         if self._form.round_ends is not None:
             yield self._ended, self._noted(self._ended, self._form.round_ends)
-        for until, promised, kept in zip(self._untils, self._promised, self._kept, strict=True):
-            fine = b.or_((b.not_(b.var(promised, BOOL)), self._true(until.right)))
+        for fulfilled, promised, kept in zip(now, self._promised, self._kept, strict=True):
+            fine = b.or_((b.not_(b.var(promised, BOOL)), fulfilled))
             yield kept, self._noted(kept, fine)
         for what, seen in zip(self._agains, self._seen, strict=True):
             if isinstance(what, Recurs):
