@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from nonempty import nonempty
+from offloading_jobs import KINDS as OFFLOADING
+from offloading_jobs import offloaded
 from runtime_mix import crashing, looping, run_of
 from session_jobs import ran as session
 from spanning_jobs import KINDS, spanned
@@ -53,6 +55,7 @@ def runs() -> tuple[str, ...]:
     outcomes += [crashing(1)[0], crashing(2, unaligned=True)[0], looping(0)[0], looping(3)[0]]
     outcomes += [session(32, "severe"), session(123, "severe")]
     outcomes += [spanned(0, **KINDS["pools"])[0]]
+    outcomes += [offloaded(seed, **OFFLOADING["all, small cache"])[0] for seed in (31, 54)]
     return tuple("".join(lines(outcome.entries)) for outcome in outcomes)
 
 
@@ -119,7 +122,7 @@ def test_lines_of_the_runtime_fit_and_changed_ones_do_not(model: str) -> None:
             assert is_valid == is_read(form, copy), copy
     assert refused > 5
     rare = {"answer_discarded", "job_failed", "executor_lost", "requirements_cleared", "slot_failed"}
-    rare |= {"partitions_lost", "partition_missing"}
+    rare |= {"partitions_lost", "partition_missing", "descriptor_missing"}
     assert form.events.keys() - seen <= rare
 
 
