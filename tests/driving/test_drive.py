@@ -322,6 +322,7 @@ def test_the_command_line_as_a_user_meets_it(tmp_path: Path) -> None:
     judged = [sys.executable, "-m", "streamproof", "validate", "d.ndjson", "--model", MODEL]
     log = subprocess.run(judged, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert log.returncode == 161, log.stdout
+    assert "5  write(client=0, token=1)  accepted        no behaviour has this" in (tmp_path / "d.xml").read_text()
     test = load((tmp_path / "test_d.py").read_text(), tmp_path)
     with pytest.raises(AssertionError, match="is not possible in the model"):
         test.test_the_script_has_no_difference()

@@ -11,13 +11,14 @@ from typing import Any
 from streamproof.base.errors import StreamproofError
 from streamproof.base.files import DRIVE_LOG, GENERATOR, JUNIT, PYTEST, write
 from streamproof.base.records import dataclass, replace
-from streamproof.base.text import visible_json
+from streamproof.base.text import text, visible_json
 from streamproof.conformance.binding import Observation
 from streamproof.conformance.event import Event
 from streamproof.conformance.events import write_ndjson
 from streamproof.conformance.tracker import Tracker
 from streamproof.driving.drive import Drive
 from streamproof.driving.following import DriveRules, Following
+from streamproof.driving.lines import difference_lines
 from streamproof.driving.script import sizes
 from streamproof.driving.script_run import Ran
 from streamproof.exchange.itf.writing import write_itf
@@ -26,6 +27,8 @@ from streamproof.selection import Selection
 from streamproof.system.model import Instance, State, parameter_json
 from streamproof.system.verdict import Trace
 
+WIDTH = 120
+"""Number of columns of a difference in JUnit."""
 HIDDEN_STEPS = 10_000
 """Largest number of states that are searched for the hidden steps between two events."""
 
@@ -79,9 +82,11 @@ def _cases(found: Drive, name: str) -> Iterator[TestCase]:
                 "skipped" if never else "passed",
                 "never happened" if never else "",
             )
-    text = found.shortest.message if found.shortest is not None else "; ".join(found.doubts)
+    why = "; ".join(found.doubts)
+    if found.shortest is not None:
+        why = f"{found.shortest.message}\n\n{text(difference_lines(system, found.shortest), WIDTH)}"
     ending: Any = {"difference": "failure", "inconclusive": "skipped"}.get(found.answer, "passed")
-    yield TestCase(name, "drive", f"{name}/drive", ending, text)
+    yield TestCase(name, "drive", f"{name}/drive", ending, why)
 
 
 def model_side(found: Drive, ran: Ran) -> Trace | None:
