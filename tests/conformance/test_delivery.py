@@ -217,6 +217,17 @@ def test_one_part_of_a_rotated_log_whose_order_was_lost_is_inconclusive(run: Pat
     assert "the order of jobmanager.log is not known" in verdict(run)[1]
 
 
+def test_parts_of_a_log_that_overlap_under_other_names_contradict_nothing(flink_live: Path, tmp_path: Path) -> None:
+    """Somebody saved the end of a log twice: what would be a rejection is inconclusive."""
+    run = Path(shutil.copytree(flink_live / "ckpt-expo", tmp_path / "run"))
+    log = run / "jobmanager.log"
+    lines = log.read_bytes().splitlines(keepends=True)
+    (run / "jobmanager-a.log").write_bytes(b"".join(lines[: len(lines) * 2 // 3]))
+    (run / "jobmanager-b.log").write_bytes(b"".join(lines[len(lines) // 3 :]))
+    log.unlink()
+    assert "rejected" not in {found.answer for found in validate_paths([run], model="all")}
+
+
 # --- parts with a number before `.log`
 
 

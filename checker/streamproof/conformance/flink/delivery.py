@@ -39,10 +39,12 @@ class _CopyComparison:
     file: Path
     lines: Iterator[bytes]
     expected: bytes | None
+    taken: int = 0
 
     def take(self, text: str) -> bool:
         """Whether the next line of the other file matches. A last line may be truncated."""
         raw, self.expected = self.expected, next(self.lines, None)
+        self.taken += 1
         if raw is None:
             return False
         mine = plain_text(raw)
@@ -53,9 +55,11 @@ def find_copies(
     files: Sequence[Path],
     read: Callable[[Path], Iterable[bytes]],
     begins: Callable[[bytes], object] = time_of,
+    overlaps: dict[Path, Path] | None = None,
 ) -> dict[Path, Path]:
     """Files whose records are all contained, contiguously, in another file, each with that file. Of two equal files,
-    the one with the longer name is the copy. `begins` recognises the first line of a record."""
+    the one with the longer name is the copy. `begins` recognises the first line of a record; `overlaps` gets the files that
+    begin with the last lines of another one."""
     copies = _equal(files)
     files = [file for file in files if file not in copies]
     heads: dict[str, list[Path]] = {}
@@ -66,7 +70,7 @@ def find_copies(
     within: dict[Path, set[Path]] = {}
     if sum(map(len, heads.values())) > 1:
         for file in files:
-            for part in _within(file, heads, read, begins):
+            for part in _within(file, heads, read, begins, {} if overlaps is None else overlaps):
                 within.setdefault(part, set()).add(file)
     kept = sorted(files, key=lambda file: (len(file.name), file.name))
     for file in reversed(kept):
@@ -98,6 +102,7 @@ def _within(
     heads: dict[str, list[Path]],
     read: Callable[[Path], Iterable[bytes]],
     begins: Callable[[bytes], object],
+    overlaps: dict[Path, Path],
 ) -> set[Path]:
     """The files wholly contained in one file."""
     found: set[Path] = set()
@@ -115,6 +120,7 @@ def _within(
             open_ = [one for one in open_ if one.take(text)]
             found.update(one.file for one in open_ if one.expected is None)
             open_ = [one for one in open_ if one.expected is not None]
+    overlaps.update((one.file, file) for one in open_ if one.taken >= _PART)
     return found
 
 

@@ -193,7 +193,8 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
         else:
             rotations[rotation] = file
     kept = [file for rotations in named.processes.values() for file in rotations.values()]
-    copies = find_copies(kept, _quietly) if len(kept) > 1 else {}
+    overlaps: dict[Path, Path] = {}
+    copies = find_copies(kept, _quietly, overlaps=overlaps) if len(kept) > 1 else {}
     for file, original in sorted(copies.items()):
         report(Problem(str(file), 0, f"all that it holds is in {original.name}; it is left out"))
     excerpts = _excerpts([file for file in kept if file not in copies])
@@ -201,6 +202,11 @@ def find_logs(run: RunFiles, report: Callable[[Problem], None]) -> list[ProcessL
         report(Problem(str(file), 0, f"records of it are in {original.name} too; it is left out"))
     named.drop(copies.keys() | excerpts.keys())
     named.join()
+    owners = {file: process for process, rotations in named.processes.items() for file in rotations.values()}
+    for file, other in overlaps.items():
+        if file in owners and other in owners and owners[file] != owners[other]:
+            why = f"{file.name} begins with the last lines of {other.name}: they are parts of one log"
+            named.excuses |= {owners[file]: why, owners[other]: why}
     rotated = [process for process, rotations in named.processes.items() if len(rotations) > 1]
     orders = dict(zip(rotated, in_order([named.read(process) for process in rotated]), strict=True))
     logs = []
