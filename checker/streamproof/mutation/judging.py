@@ -17,7 +17,7 @@ from streamproof.explicit.exploration import Exploration, expect_initial_state, 
 from streamproof.explicit.findings import SearchJudge
 from streamproof.explicit.level_search import ReductionPlan, Stop
 from streamproof.explicit.witness import Disagreement, Witnesses
-from streamproof.mutation.known_graph import MOST_STATES, ChangedSystem, KnownGraph, MutantSearch
+from streamproof.mutation.known_graph import MOST_STATES, ChangedSystem, KnownGraph, MutantSearch, distinct_keys
 from streamproof.mutation.mutants import Mutant, mutants
 from streamproof.mutation.property_parts import PropertyPart, property_parts
 from streamproof.system.interpreter import Interpreter
@@ -330,8 +330,10 @@ class _MutantJudge:
         interpreter = Interpreter(mutant.system)
         if mutant.action is None:
             return self._initial(interpreter)
-        before = {i.key: i for i in self._system.action(mutant.action).instances}
-        after = {i.key: i for i in mutant.system.action(mutant.action).instances}
+        before, after = (
+            dict(zip(distinct_keys(some), some, strict=True))
+            for some in (self._system.action(mutant.action).instances, mutant.system.action(mutant.action).instances)
+        )
         changed = [
             (before.get(key), after.get(key))
             for key in dict.fromkeys([*before, *after])

@@ -7,7 +7,8 @@ changed instances, and every instance in the states that the original does not r
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -32,7 +33,7 @@ from streamproof.explicit.writer import (
 from streamproof.mutation.mutants import Mutant
 from streamproof.system import build as b
 from streamproof.system.expr import Expr
-from streamproof.system.model import Action, Kind, State, System
+from streamproof.system.model import Action, Instance, Kind, State, System
 from streamproof.transform.assume import simplify
 from streamproof.transform.constraint import twofold
 from streamproof.transform.scalarise import Scalarised, scalarise
@@ -117,6 +118,14 @@ def truths(system: System, conditions: Sequence[Expr], states: Sequence[State]) 
     return np.frombuffer(found, dtype=np.bool_).reshape(len(states), len(conditions)).T
 
 
+def distinct_keys(instances: Iterable[Instance]) -> Iterator[tuple[object, int]]:
+    """The key of each instance, with its number among those of equal keys."""
+    seen: Counter[object] = Counter()
+    for instance in instances:
+        yield instance.key, seen[instance.key]
+        seen[instance.key] += 1
+
+
 class ChangedSystem:
     """A mutant in the terms of a known graph: which steps of the graph it has, and which instances are changed."""
 
@@ -130,9 +139,9 @@ class ChangedSystem:
             system, _with(known.scalarised.system, part.system, system), known.scalarised.leaves
         )
         self.system = _with(known.system, simple, system)
-        position = {instance.key: at for at, instance in enumerate(self.system.instances)}
         before, after = known.system.instances, self.system.instances
-        self.counterpart = np.array([position.get(i.key, -1) for i in before], dtype=np.int64)
+        position = {key: at for at, key in enumerate(distinct_keys(after))}
+        self.counterpart = np.array([position.get(key, -1) for key in distinct_keys(before)], dtype=np.int64)
         """The number of each instance of the original in the mutant; -1: it has none."""
         same = [at >= 0 and after[at] == i for i, at in zip(before, self.counterpart.tolist(), strict=True)]
         self.is_same = np.array(same, dtype=np.bool_)
