@@ -318,7 +318,8 @@ def little_memory() -> str:
 
 
 def _print(text: str) -> None:
-    """Write to standard error; a broken pipe is ignored."""
+    """Write to standard error, on a terminal in place of the worker's status line; a broken pipe is ignored."""
     with suppress(OSError):
         if select.select([], [2], [], LOOK)[1]:
-            os.write(2, text.encode())
+            over = "\r\x1b[2K" if os.isatty(2) and os.environ.get("TERM", "") not in ("dumb", "unknown") else ""
+            os.write(2, (over + text).encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -84,3 +85,14 @@ def test_a_terminal_without_escape_sequences_gets_none(monkeypatch: pytest.Monke
     for name, live in (("xterm", True), ("dumb", False), ("unknown", False)):
         monkeypatch.setenv("TERM", name)
         assert is_live() is live
+
+
+@pytest.mark.parametrize(("name", "before"), [("xterm", b"\r\x1b[2K"), ("dumb", b"")])
+def test_a_message_of_the_supervisor_replaces_the_status_line(name: str, before: bytes) -> None:
+    """What the worker drew on the terminal does not stay in front of the message."""
+    terminal, error = os.openpty()
+    code = r"from streamproof import supervisor; supervisor._print('streamproof: compiling the search ...\n')"
+    subprocess.run([sys.executable, "-c", code], stderr=error, env=os.environ | {"TERM": name}, check=True)
+    os.close(error)
+    assert os.read(terminal, 1000) == before + b"streamproof: compiling the search ...\r\n"
+    os.close(terminal)
