@@ -10,9 +10,9 @@ import pytest
 
 from shares import share
 from streamproof.conformance.event import Event
-from streamproof.conformance.flink import FlinkRun, read_run
+from streamproof.conformance.flink import FlinkRun, log_records, read_run
 from streamproof.conformance.flink.global_failures import read_causes
-from streamproof.conformance.flink.log_records import cleaned, read_head
+from streamproof.conformance.flink.log_records import Problem, cleaned, read_head, read_records
 from streamproof.conformance.flink.message_forms import FORMS
 
 JOB = "337d69de26fec894361caf2e7c702644"
@@ -348,3 +348,27 @@ def test_the_usual_head_is_read_as_any_other(kept: int, flink_logs: Path, flink_
                 assert found == read_head(line, general=True), line
                 usual += found is not None
     assert usual > 50_000 / kept
+
+
+@pytest.mark.parametrize("kept", [60, pytest.param(2, marks=pytest.mark.long)])
+def test_usual_lines_are_read_as_any_other(
+    kept: int, flink_logs: Path, flink_live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records and the problems of lines, some of them changed, are those of the way for every line."""
+    random, texts = Random(kept), list[bytes]()
+    for file in sorted(file for logs in (flink_logs, flink_live) for file in logs.rglob("*.log") if file.is_file()):
+        for raw in file.read_bytes().splitlines(keepends=True):
+            if random.randrange(kept):
+                continue
+            at = random.randrange(len(raw) + 1)
+            other = random.choice(
+                (b"\0", b"\r", b"\x1b[31m", b"\xff", b"\x1f", b"&lt;", b"\xef\xbb\xbf", b"\n", b"\r\n", raw)
+            )
+            texts += (raw, *[raw[:at] + other + raw[at:]] * (random.random() < 0.3))
+    lines = [one + b"\n" * random.randrange(2) for text in texts for one in text.split(b"\n") if one]
+    problems: list[list[Problem]] = [[], []]
+    found = [*read_records([("a", lines), ("b", lines[:50])], problems[0].append)]
+    monkeypatch.setattr(log_records, "_usual_line", lambda raw: None)
+    assert found == [*read_records([("a", lines), ("b", lines[:50])], problems[1].append)]
+    assert problems[0] == problems[1]
+    assert len(found) > 50_000 / kept

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -274,13 +275,17 @@ def test_a_rejection_is_printed_as_it_happens(number: signal.Signals, tmp_path: 
 
 @pytest.mark.long
 def test_a_log_that_is_judged_as_a_whole_is_judged_before_its_end(tmp_path: Path) -> None:
-    """Events of two processes may come later than they happened: the lines so far are judged when no more are there."""
+    """Events of two processes may come later than they happened: the lines so far are judged when no more are there, also if
+    only one of them is new."""
     lines = [line(seq, "up" if seq % 2 == 0 else "down") for seq in range(120)]
     lines[2:4] = [lines[2].replace(b'"p"', b'"q"'), lines[3].replace(b'"p"', b'"q"')]
     with started(tmp_path, "--model", "counters.py", "--json", "-") as running:
         assert running.stdin is not None
         assert running.stderr is not None
-        running.stdin.write(b"".join(lines) + line(120, "down"))
+        running.stdin.write(b"".join(lines))
+        running.stdin.flush()
+        time.sleep(3)
+        running.stdin.write(line(120, "down"))
         running.stdin.flush()
         assert running.stderr.readline() == b"after 121 lines:\n"
         printed, _ = running.communicate(timeout=60)

@@ -44,6 +44,8 @@ else:
 
 
 _ABSENT = object()
+_MANY = 5
+"""Number of fields from which a frozen object is made faster as one of a class that is not frozen."""
 _ABOUT = "__dataclass_fields__"
 _SHAPE = "__record_shape__"
 
@@ -138,6 +140,7 @@ class _RecordShape:
         named_defaults: dict[str, Any] = {}
         body: list[str] = []
         called: dict[str, str] = {}
+        opened = self.frozen and self.slots and len(self.fields) >= _MANY
         for at, (name, (_, default)) in enumerate(self.fields.items()):
             value = stands = f"f{at}"
             called[stands] = name
@@ -161,7 +164,12 @@ class _RecordShape:
                     raise TypeError(f"non-default argument {name!r} follows default argument")
                 plain.append(stands)
                 defaults += [] if given is _ABSENT else [given]
-            body.append(f'_set(self, "{stands}", {value})' if self.frozen else f"self.{stands} = {value}")
+            body.append(
+                f'_set(self, "{stands}", {value})' if self.frozen and not opened else f"self.{stands} = {value}"
+            )
+        if opened:
+            body = ['_set(self, "__class__", _open)', *body, "self.__class__ = _frozen"]
+            known |= {"_open": self.opened(), "_frozen": self.cls}
         if hasattr(self.cls, "__post_init__"):
             body.append("self.__post_init__()")
         head = ", ".join(["self", *plain, *(["*", *named] if named else [])])
@@ -174,6 +182,16 @@ class _RecordShape:
         written = types.FunctionType(own, known, "__init__", tuple(defaults))
         written.__kwdefaults__ = named_defaults or None
         return written
+
+    def opened(self) -> type:
+        """A class with the same slots whose fields can be set: what a frozen object is while it is made."""
+        cls = self.cls
+        space = {
+            "__slots__": cls.__dict__["__slots__"],
+            "__setattr__": object.__setattr__,
+            "__module__": cls.__module__,
+        }
+        return type(cls)(cls.__name__, cls.__bases__, space)
 
     def eq(self) -> Callable[..., Any]:
         """Whether an object is of the same class and has equal fields."""

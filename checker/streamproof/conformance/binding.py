@@ -111,8 +111,8 @@ class Observation:
 
     event: Event
     alternatives: tuple[tuple[Move, ...], ...] = ((),)
-    constraints: tuple[Constraint, ...] = ()
-    before: tuple[Constraint, ...] = ()
+    constraints: Sequence[Constraint] = ()
+    before: Sequence[Constraint] = ()
     impossible: str | None = None
     requires_before: Constraint | None = None
     """Constraints on the actions of other processes. If one is false, the event is not wrong, but too early."""

@@ -5,8 +5,9 @@ What is read is kept in a file without a name, which takes the place of standard
 
 * an event log whose traces are written by one process each, in order, is followed event by event, and its verdicts need
   neither the file nor the events;
-* any other log is judged as far as it is known whenever a quarter of it is new and nothing else is there to read, since the
-  rules look at the whole log, or events that come later may have happened earlier.
+* any other log is judged as far as it is known, since the rules look at the whole log, or events that come later may have
+  happened earlier: when no line came for a second, or 50 are new and no other is there to read. All these judgements
+  together read at most `TIMES` times the lines of the log.
 
 A rejection is final while the events of its trace come in the order of one process; otherwise later ones may explain it.
 """
@@ -48,11 +49,14 @@ STANDARD_INPUT: Final = Path("/dev/stdin")
 CHUNK = 1 << 16
 HEAD = 1 << 20
 """Number of bytes without a line's end after which no first line is waited for."""
-GROWN = 4
-"""A log is judged again when at least one of `GROWN` of its lines is new."""
+TIMES = 20
+"""The lines that all judgements before the end read, by those of the log. When a log begins with many, it can be judged often
+afterwards."""
+SILENCE = 1.0
+"""Seconds without a line after which the lines so far are judged, however few are new."""
 _PACKED = (b"\x1f\x8b", b"PAR1")
 FEW = 50
-"""Number of new lines before which a log is not judged."""
+"""Number of new lines from which a log is judged between lines."""
 
 OnVerdict = Callable[[RunVerdict, int], None]
 """Receives the verdict on a trace that is rejected, or no longer, and the number of lines after which it is known."""
@@ -89,9 +93,11 @@ class PipedLog:
         """What was read and not returned, of the first line."""
         return self._lines[0] if self._lines else self._rest
 
-    def waiting(self) -> bool:
-        """Whether nothing is there to read now."""
-        return self._is_open and not self._lines and not select.select([self._source, self._stopping], [], [], 0)[0]
+    def waiting(self, seconds: float = 0.0) -> bool:
+        """Whether nothing is there to read now, nor for so many seconds."""
+        if not self._is_open or self._lines:
+            return False
+        return not select.select([self._source, self._stopping], [], [], seconds)[0]
 
     def readline(self, size: int, /) -> bytes:
         """A line with its end, or its first `size` bytes; empty at the end of the input."""
@@ -213,7 +219,7 @@ class _SoFar:
 
     def __init__(self, log: PipedLog, request: ValidationRequest, on_verdict: OnVerdict) -> None:
         self._log, self._request, self._on_verdict = log, request, on_verdict
-        self._judged = 0
+        self._judged = self._spent = 0
         self._rejected: set[tuple[str, str, str]] = set()
 
     def report(self, verdict: RunVerdict) -> None:
@@ -225,10 +231,12 @@ class _SoFar:
 
     def judge(self) -> None:
         """Judges the log so far, if enough of it is new and there is time."""
-        new = self._log.number - self._judged
-        if new < FEW or new * GROWN < self._log.number or not self._log.waiting():
+        number = self._log.number
+        if self._spent + number > TIMES * number:
             return
-        self._judged = self._log.number
+        if not self._log.waiting(0.0 if number - self._judged >= FEW else SILENCE):
+            return
+        self._spent, self._judged = self._spent + number, number
         try:
             for run, readings in found_runs([STANDARD_INPUT], self._request):
                 once = replace(self._request, events_dir=None, covered=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
@@ -245,7 +245,7 @@ class Repetitions:
         while self._peaks and self._peaks[-1][1] <= head.ts:
             self._peaks.pop()
         # A later time in between: the line was delivered late. A clock that was set back earlier does not count.
-        back = any(number > known[0] for number, _ in self._peaks[-1:])
+        back = bool(self._peaks) and self._peaks[-1][0] > known[0]
         self._peaks.append((self._events, head.ts))
         if known[0] == self._events or (not back and self._happens_again(family, args, known[0])):
             self._states |= {args["job"]: args["new"]} if family == "job.transition" else {}
@@ -280,8 +280,8 @@ class Repetitions:
 class LineOrder:
     """Counts the increases and decreases of the time between successive records of a file."""
 
-    _seen: dict[int, None]
-    """Hashes of the latest records of the process."""
+    _seen: OrderedDict[int, None]
+    """Hashes of the latest records of the process; a plain dictionary that loses its first keys finds the first slowly."""
     latest: str = ""
     rises: int = 0
     falls: int = 0
@@ -295,20 +295,22 @@ class LineOrder:
     def look(self, record: Record) -> None:
         """Adds the next record."""
         ts = record.head.ts
-        self.rises += ts > self.latest
-        self.falls += ts < self.latest
         text = hash((ts, record.head.logger, record.head.message))
+        if ts > self.latest:
+            self.rises += 1
+        elif ts < self.latest:
+            self.falls += 1
         if self._open is not None:
             line, last, count = self._open
             self._open = (line, last, count + 1) if ts < last else None
             self.back = self.back or (line if self._open and count + 1 == _PART else 0)
-        elif len(self._before) > 1 and ts < min(self._before) and text not in self._seen:
+        elif ts < self.latest and len(self._before) > 1 and ts < min(self._before) and text not in self._seen:
             self._open = (record.line, self.latest, 1) if _back(self.latest, ts) > _LATE else None
         self.latest = ts
         self._before.append(ts)
         self._seen[text] = None
         if len(self._seen) > _KEPT:
-            del self._seen[next(iter(self._seen))]
+            self._seen.popitem(last=False)
 
     @property
     def joined(self) -> int:

@@ -45,10 +45,13 @@ _HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN})*+)\s*+(?:
 # Without a mark before the message, more lines look like heads, so this form is tried last.
 _BARE_HEAD: Final = re.compile(rf"{_UP_TO_LOGGER}(?P<after>(?:\s++{_PLAIN}(?=\s))*+)\s++")
 # The usual layout, which most lines have: what it matches, `_HEAD` matches alike, more slowly.
-_USUAL_HEAD: Final = re.compile(
+_USUAL: Final = (
     r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3}) (TRACE|DEBUG|INFO|WARN|ERROR) {1,2}"
-    r"([A-Za-z_][\w.]{0,200}+) +\[\] - (?![\[{])([^&\n\x1f]*+)\Z"
+    r"([A-Za-z_][\w.]{0,200}+) +\[\] - (?![\[{])"
 )
+_USUAL_HEAD: Final = re.compile(rf"{_USUAL}([^&\n\x1f]*+)\Z")
+# The same with a message and a line end, without what `cleaned` removes.
+_USUAL_LINE: Final = re.compile(rf"{_USUAL}([^&\n\r\0\x1b\x1f]++)\r?\n?\Z")
 _LONGEST: Final = 2048
 """Maximum number of characters of a line before its message."""
 _DATED: Final = re.compile(rf"\[?{_DATE}[ T]\d\d:\d\d:\d\d")
@@ -67,7 +70,7 @@ _TRANSLATED: Final = re.compile(rf"([^ ]*) ([^ ]*) ([^ {_MARK}]*) {_MARK}([^{_MA
 _LEADING: Final = re.compile(r"(?:\[([^\[\]]*)\]|\{([^{}]*)\}) +")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Head:
     """The parsed head of a record.
 
@@ -89,15 +92,11 @@ def read_head(line: str, *, general: bool = False) -> Head | None:
     """The head in `line`, or None if it is not a head. `general`: not by the shorter way for the usual layout, for tests."""
     usual = None if general else _USUAL_HEAD.match(line)
     if usual is not None:
-        date, clock, fraction, level, logger, message = usual.groups()
-        name = logger.rpartition(".")[2]
-        flink = logger.startswith(("org.apache.flink.", "o.a.f."))
-        return Head(f"{date}T{clock}.{fraction}", level, name, flink, message, None, None)
+        return _usual_head(usual)
     if _MARK in line and (translated := _TRANSLATED.match(line)):
         ts, level, logger, thread, job = translated.groups()
         message = unescaped(line[translated.end() :].partition("\n")[0])
-        flink = logger.startswith(("org.apache.flink.", "o.a.f."))
-        return Head(ts, level, logger.rpartition(".")[2], flink, message, thread or None, job or None)
+        return Head(ts, level, *_class(logger), message, thread or None, job or None)
     found = _HEAD.match(line, 0, _LONGEST) or _BARE_HEAD.match(line, 0, _LONGEST)
     if found is None:
         return None
@@ -113,8 +112,33 @@ def read_head(line: str, *, general: bool = False) -> Head | None:
             message = message[leading.end() :]
             job = job or (own[1] if own else None)
     ts = _time(date, clock, fraction, zone)
-    flink = logger.startswith(("org.apache.flink.", "o.a.f."))
-    return Head(ts, level, logger.rpartition(".")[2], flink, message, thread and unescaped(thread), job)
+    return Head(ts, level, *_class(logger), message, thread and unescaped(thread), job)
+
+
+def _usual_head(found: re.Match[str]) -> Head:
+    """The head in a match of the usual layout."""
+    date, clock, fraction, level, logger, message = found.groups()
+    name, flink = _class(logger)
+    return Head(f"{date}T{clock}.{fraction}", level, name, flink, message, None, None)
+
+
+@lru_cache(maxsize=4096)
+def _class(logger: str) -> tuple[str, bool]:
+    """The last part of a logger's name, and whether its package is Flink's."""
+    return logger.rpartition(".")[2], logger.startswith(("org.apache.flink.", "o.a.f."))
+
+
+def _usual_line(raw: bytes) -> Head | None:
+    """The head of a line in the usual layout that needs nothing of what `read_records` does with other lines."""
+    if len(raw) > LONGEST:
+        return None
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return None
+    found = _USUAL_LINE.match(text)
+    # The date once more: another head may be within the line.
+    return None if found is None or text.find(text[:11], 11) > 0 else _usual_head(found)
 
 
 def as_line(ts: str, level: str, logger: str, thread: str, job: str, message: str) -> str:
@@ -286,12 +310,17 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
     """
     current: Record | None = None
     for name, lines in files:
-        number, ended = 0, True
+        number, last = 0, b"\n"
         broken: tuple[int, str] | None = None
         for number, raw in enumerate(lines, 1):
             if not raw:
                 continue  # a line of another process, or a part of one that was read before
-            ended = raw.endswith(b"\n")
+            last = raw
+            if broken is None and (usual := _usual_line(raw)) is not None:
+                if current is not None:
+                    yield current
+                current = Record(usual, name, number)
+                continue
             if raw == b"\n" and (current is None or len(current.detail) >= _DETAIL):
                 continue
             text = cleaned(raw, name, number, report)
@@ -326,7 +355,7 @@ def read_records(files: Iterable[tuple[str, Iterable[bytes]]], report: Callable[
                     current.detail.append(part)
         if broken is not None and (current is None or current.line != broken[0]):
             _report_headless(name, *broken, report)
-        if current is not None and not ended:
+        if current is not None and not last.endswith(b"\n"):
             current.open_end = number
             yield current
             current = None

@@ -37,7 +37,7 @@ from streamproof.conformance.flink.archives import (
 )
 from streamproof.conformance.flink.delivery import find_copies
 from streamproof.conformance.flink.layouts import PROBED, LogLayout, given_pattern, layout_of, origins_of
-from streamproof.conformance.flink.log_records import LONGEST, Head, Problem, plain_text, read_head
+from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, read_head
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
 from streamproof.conformance.flink.run import ROLES
 
@@ -287,7 +287,7 @@ def _excerpts(files: Sequence[Path]) -> dict[Path, Path]:
     """Files, not named like logs, with records of another one: notes and mails quote a log. Each with that log."""
     logs = [file for file in files if _LOG.fullmatch(file.name)]
     found: dict[Path, Path] = {}
-    quoted: dict[Head, Path] = {}
+    quoted: dict[tuple[str, str, bool, str], Path] = {}
     for file in files if logs else ():
         if file not in logs:
             heads = filter(None, map(_head, _quietly(file)))
@@ -301,10 +301,10 @@ def _excerpts(files: Sequence[Path]) -> dict[Path, Path]:
     return found
 
 
-def _head(raw: bytes) -> Head | None:
+def _head(raw: bytes) -> tuple[str, str, bool, str] | None:
     """The head of a record without what its layout decides."""
     head = read_head(plain_text(raw))
-    return None if head is None else replace(head, level="", thread=None, job=None)
+    return None if head is None else (head.ts, head.logger, head.flink, head.message)
 
 
 _QUOTED: Final = 1000

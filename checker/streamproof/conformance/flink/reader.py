@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -218,7 +218,7 @@ class _LogReader:
         self.submitted = {}
         self.newest = str(log.files[-1])
         files = [(str(file), read_lines(file, self.problems.append)) for file in log.files]
-        clock, orders, latest = Clock(self.problems.append), dict[str, LineOrder](), dict[int, None]()
+        clock, orders, latest = Clock(self.problems.append), dict[str, LineOrder](), OrderedDict[int, None]()
         self.repetitions = Repetitions()
         for record in oldest_first(read_records(files, self.problems.append)):
             if record.file not in orders:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from streamproof.base.records import dataclass
@@ -43,6 +44,15 @@ class ClockReading:
 
 def second_of(ts: str) -> tuple[float, bool] | None:
     """Seconds since 1970, or since midnight for a time without a date, and whether it has one; None if it is not a time."""
+    millis = ts[20:]
+    if len(millis) == 3 and ts[16] == ":" and ts[19] == "." and ts.isascii() and millis.isdigit():
+        whole = _second_of(ts[:19])  # that of many lines
+        return None if whole is None else ((round(whole[0]) * 1000 + int(millis)) / 1000, whole[1])
+    return _second_of(ts)
+
+
+@lru_cache(maxsize=64)
+def _second_of(ts: str) -> tuple[float, bool] | None:
     try:
         if "T" not in ts:
             at = time.fromisoformat(ts)

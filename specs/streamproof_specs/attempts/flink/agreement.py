@@ -31,19 +31,27 @@ def contradictions(
     deployed: dict[tuple[str, str], list[object]] = {}
     for event in events:
         for what, key, value in _facts(event, places):
-            values.setdefault((what, key), Counter())[value] += 1
+            counts = values.get((what, key))
+            if counts is None:
+                counts = values[what, key] = Counter()
+            counts[value] += 1
             if event.event == "exec.deploy" and key == event.args["attempt"]:
                 deployed.setdefault((what, key), []).append(value)
     usual = {about: counts.most_common(1)[0][0] for about, counts in values.items() if len(counts) > 1}
     usual |= {about: found[0] for about, found in deployed.items() if len(set(found)) > 1}
     shown = {
-        (*about, value): e for e in reversed(events) for *about, value in _facts(e, places) if tuple(about) in usual
+        (*about, value): e
+        for e in (reversed(events) if usual else ())
+        for *about, value in _facts(e, places)
+        if tuple(about) in usual
     }
     sizes = {key: counts.most_common(1)[0][0] for (what, key), counts in values.items() if what == SIZE}
     extra = _superfluous(events, outputs)
     wrong: dict[tuple[str, int], str] = {}
     for event in events:
-        reason = _alone(event, extra, sizes) or next(_outvoted(event, usual, shown, places), None)
+        reason = _alone(event, extra, sizes)
+        if usual and reason is None:
+            reason = next(_outvoted(event, usual, shown, places), None)
         if reason is not None:
             wrong[event.process, event.seq] = reason
     return wrong
@@ -94,10 +102,11 @@ def _alone(event: Event, extra: set[tuple[str, str]], sizes: Mapping[str, object
         return str(args["conflict"])
     if event.event == "part.registered" and (Attempt.parse(args["producer"]).graph, args["dataset"]) in extra:
         return f"the partition belongs to dataset {args['dataset']}, but its producer has no further output"
-    size = sizes.get(args["partition"]) if event.event in _ASKED else None
-    last = max((args[name] for name in ("from", "to", "sub") if name in args), default=0)
-    if isinstance(size, int) and last >= size:
-        return f"subpartition {last} is requested, but the partition has {size}"
+    if event.event in _ASKED:
+        size = sizes.get(args["partition"])
+        last = max((args[name] for name in ("from", "to", "sub") if name in args), default=0)
+        if isinstance(size, int) and last >= size:
+            return f"subpartition {last} is requested, but the partition has {size}"
     return None
 
 

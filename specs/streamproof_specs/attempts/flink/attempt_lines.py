@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import overload
 
 from streamproof.conformance import Constraint, Event, Instance, Move, Observation, StateReader
 from streamproof_models.attempts.machine import AT_WORK
@@ -104,6 +106,34 @@ _TASK_LINE = {
 }
 
 
+_Turn = tuple[str, str, str]
+"""The states that a line of the JobManager names, after the word "master"."""
+
+
+@cache
+def _turn(old: str, new: str) -> _Turn:
+    return "master", old, new
+
+
+@dataclass(frozen=True, slots=True)
+class _Deferred(Sequence[Constraint]):
+    """A constraint that is made when it is asked for. Most lines never are: their step is that of an equal one."""
+
+    make: Callable[[AttemptExplainer, _Turn], Constraint]
+    wording: AttemptExplainer
+    turn: _Turn
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, at: int) -> Constraint: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Constraint]: ...
+    def __getitem__(self, at: int | slice) -> Constraint | Sequence[Constraint]:
+        return (self.make(self.wording, self.turn),)[at]
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptExplainer:
     """The lines about one attempt as observations, with explanations."""
@@ -119,18 +149,25 @@ class AttemptExplainer:
         args = event.args
         if event.event == "exec.deploy":
             return Observation(event, _SUBMIT, like="submit")
-        held = Constraint(
-            lambda look: f"attempt {self.number} of {self.name} was {look('master')}, not {args['old']}",
-            lambda look: look("master") == args["old"],
-        )
+        turn = _turn(args["old"], "" if event.event == "exec.ignored" else args["new"])
+        held, becomes = _Deferred(AttemptExplainer._held, self, turn), _Deferred(AttemptExplainer._becomes, self, turn)
         if event.event == "exec.ignored":
-            return Observation(event, before=(held,), like=("held", args["old"]))
-        old, new = args["old"], args["new"]
-        becomes = Constraint(
+            return Observation(event, before=held, like=turn)
+        return Observation(event, _MASTER_MOVES.get(args["new"], _UPDATE), becomes, held, like=turn)
+
+    def _held(self, turn: _Turn) -> Constraint:
+        _, old, _ = turn
+        return Constraint(
+            lambda look: f"attempt {self.number} of {self.name} was {look('master')}, not {old}",
+            lambda look: look("master") == old,
+        )
+
+    def _becomes(self, turn: _Turn) -> Constraint:
+        _, old, new = turn
+        return Constraint(
             lambda look: f"{self._line(old, new)}, but the JobManager had to hold it for {look('master')}",
             lambda look: look("master") == new,
         )
-        return Observation(event, _MASTER_MOVES.get(new, _UPDATE), (becomes,), (held,), like=("master", old, new))
 
     def replayed(self, event: Event) -> Observation:
         """The line of a new JobMaster that recovers the attempt as finished."""
