@@ -37,7 +37,7 @@ from streamproof.conformance.flink.archives import (
 )
 from streamproof.conformance.flink.delivery import find_copies
 from streamproof.conformance.flink.layouts import PROBED, LogLayout, given_pattern, layout_of, origins_of
-from streamproof.conformance.flink.log_records import LONGEST, Problem, plain_text, read_head
+from streamproof.conformance.flink.log_records import LONGEST, Head, Problem, plain_text, read_head
 from streamproof.conformance.flink.rotation import INFIX, NUMBERED, LogPart, are_numbered_parts, are_one_log, in_order
 from streamproof.conformance.flink.run import ROLES
 
@@ -291,20 +291,23 @@ def _excerpts(files: Sequence[Path]) -> dict[Path, Path]:
     for file in files if logs else ():
         if file not in logs:
             heads = filter(None, map(_head, _quietly(file)))
-            quoted |= dict.fromkeys((head for head in islice(heads, _QUOTED)), file)
+            quoted |= dict.fromkeys(map(_said, islice(heads, _QUOTED)), file)
     for log in logs if quoted else ():
         for raw in _quietly(log):
             head = _head(raw)
-            file_of = None if head is None else quoted.get(head)
+            file_of = None if head is None else quoted.get(_said(head))
             if file_of is not None:
                 found.setdefault(file_of, log)
     return found
 
 
-def _head(raw: bytes) -> tuple[str, str, bool, str] | None:
+def _head(raw: bytes) -> Head | None:
+    return read_head(plain_text(raw))
+
+
+def _said(head: Head) -> tuple[str, str, bool, str]:
     """The head of a record without what its layout decides."""
-    head = read_head(plain_text(raw))
-    return None if head is None else (head.ts, head.logger, head.flink, head.message)
+    return head.ts, head.logger, head.flink, head.message
 
 
 _QUOTED: Final = 1000
