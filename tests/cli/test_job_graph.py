@@ -91,7 +91,7 @@ def test_own_job_is_checked_with_its_regions_and_the_names_of_its_vertices(strea
     assert "holds" not in out
     done = streamproof(*words, "--what-if", "lose=Sink (1/1)", "--coverage")
     assert (done.code, "--what-if does not support --coverage" in done.err) == (2, True)
-    assert "holds: 12 of 12 properties" in streamproof(*words).out
+    assert "holds: 13 of 13 properties" in streamproof(*words).out
 
 
 def test_names_may_have_any_characters(streamproof: Any, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_jobs_with_the_same_regions_in_flink_have_no_further_rows(streamproof: A
         done = streamproof("check", "failover", "--job-graph", str(file), "-q", "--json", "a.json")
         answer = json.loads(Path("a.json").read_text(encoding="utf-8"))
         rows = {p["name"]: p["verdict"] for p in answer["properties"]}
-        assert (done.code, len(rows), rows["regions_scheduled (Flink 2.3)"]) == (0, 12, "holds")
+        assert (done.code, len(rows), rows["regions_scheduled (Flink 2.3)"]) == (0, 13, "holds")
         assert [warning.partition("check ")[2] for warning in answer["warnings"]] == warned
     assert streamproof("check", "failover", "-p", "topology=pair", "--property", "deadlock").err == ""
 

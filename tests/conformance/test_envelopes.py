@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nonempty import nonempty
 from shares import share
 from streamproof.conformance.flink import FlinkRun, find_runs, read_run
+from streamproof.conformance.flink.archives import open_bounded
 from wrapping import IN_ONE_LINE, WRAPPINGS
 
 RUN = "ckpt-expo"
@@ -61,6 +63,23 @@ def test_documents(name: str, flink_live: Path, tmp_path: Path, recorded: FlinkR
     run = read_run(tmp_path)
     assert [p.text for p in run.problems] == []
     assert _content(run) == _content(recorded)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"event": "put", "args": {"v": [{"a": 1}, {"a": 2}]}},
+        {"instant": {"epochSecond": 1}, "message": "failed", "thrown": {"extendedStackTrace": [{"class": "A"}]}},
+        {"event": "put"},
+    ],
+    ids=["an event with records", "a line with a stack trace", "an event"],
+)
+def test_a_single_record_is_no_answer(record: dict[str, Any], tmp_path: Path) -> None:
+    """A log of one line is a JSON document, too: what is inside its record stays there."""
+    log = tmp_path / "log.ndjson"
+    log.write_text(json.dumps(record) + "\n")
+    with open_bounded(log) as stream:
+        assert json.loads(stream.read()) == record
 
 
 def test_a_folder_for_each_process(flink_live: Path, tmp_path: Path, recorded: FlinkRun) -> None:

@@ -319,6 +319,7 @@ def test_a_reduced_graph_is_refused() -> None:
 
     class Reduced:
         reduces = True
+        view = None
 
     decided = Temporal(search._search, Reduced(), None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="comes_back is a temporal property, and the search was reduced"):

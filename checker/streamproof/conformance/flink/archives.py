@@ -29,6 +29,7 @@ from typing import IO, Any, Final, cast
 from streamproof.base.optional import expect_pyarrow
 from streamproof.base.reading import bytes_read, open_regular, parsed
 from streamproof.base.records import dataclass
+from streamproof.conformance.flink.layouts import MESSAGES
 
 MOST_UNPACKED: Final = 16 << 30
 """Maximum size of one unpacked log or archive, in bytes."""
@@ -139,19 +140,21 @@ def _unpacked_start(file: Path) -> bytes:
 
 def open_bounded(file: Path) -> IO[bytes]:
     """A file's unpacked content. Reading raises `Bomb` beyond the bounds, `OSError` or one of `DAMAGED` for damage."""
-    place = real(file)
-    kind = format_of(file)
-    raw = open_regular(place)
-    if kind:
-        raw = io.BufferedReader(_Bounded(_opened(kind, raw), raw, place.stat().st_size))
+    raw = _unpacked(file)
     start = raw.peek(_PEEKED)
     if start[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         if start.lstrip()[:1] in (b"[", b"{") and (b"\n" not in start.rstrip() or _ANSWER.search(start)):
-            whole = _by_line(raw)
-            return whole or open_bounded(file)
+            return _by_line(raw) or _unpacked(file)
         return raw
     decoder = codecs.getreader("utf-16")(raw, "replace")
     return cast(IO[bytes], io.BufferedReader(_Recoded(decoder)))
+
+
+def _unpacked(file: Path) -> io.BufferedReader:
+    place = real(file)
+    kind = format_of(file)
+    raw = open_regular(place)
+    return io.BufferedReader(_Bounded(_opened(kind, raw), raw, place.stat().st_size)) if kind else raw
 
 
 def _by_line(raw: IO[bytes]) -> IO[bytes] | None:
@@ -166,8 +169,11 @@ def _by_line(raw: IO[bytes]) -> IO[bytes] | None:
 
 
 def _records(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects in the lists of a document; of a stream of Loki's each line, of a row of fields its fields as an object."""
+    """The objects in the lists of a document; of a stream of Loki's each line, of a row of fields its fields as an object.
+    None of a document that is a record itself."""
     if isinstance(value, dict):
+        if any(isinstance(value.get(name), str) for name in ("event", *MESSAGES)):
+            return
         lines = value.get("values")
         if isinstance(lines, list) and all(isinstance(line, list) and len(line) > 1 for line in lines):
             labels = {name: label for name, label in value.items() if name != "values"}

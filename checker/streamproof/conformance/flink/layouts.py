@@ -48,8 +48,9 @@ _LEVELS: Final = (
 )  # fmt: skip
 _LOGGERS: Final = ("log.logger", "loggerName", "logger_name", "logger", "_logger", "loggername", "category", "logger.name",
     "scope.name", "class")  # fmt: skip
-_MESSAGES: Final = ("formattedMessage", "message", "msg", "short_message", "rendered_message", "@message", "body",
+MESSAGES: Final = ("formattedMessage", "message", "msg", "short_message", "rendered_message", "@message", "body",
     "body.stringValue")  # fmt: skip
+"""Names of the fields that have a record's message."""
 _THREADS: Final = ("process.thread.name", "threadName", "thread_name", "thread", "_thread", "thread.name")
 _STACKS: Final = (
     "error.stack_trace", "stack_trace", "stacktrace", "stackTrace", "exception.stacktrace", "_stack_trace",
@@ -71,7 +72,7 @@ def json_line(text: str, ts: str | None = None) -> str | None:
     flat = json_fields(text)
     if flat is None:
         return None
-    message, logger = _first_text(flat, _MESSAGES), _first_text(flat, _LOGGERS)
+    message, logger = _first_text(flat, MESSAGES), _first_text(flat, _LOGGERS)
     ts, level = json_time(flat) or ts, _first_text(flat, _LEVELS)
     if message is None or not logger or ts is None or level is None:
         return None
