@@ -194,7 +194,7 @@ class Target:
         return self._made(variant, parameters, lambda: self.spec.quantity(name, free, variant, **parameters))
 
     def is_endless(self, variant: str | None, parameters: Mapping[str, Any]) -> bool:
-        """Whether a variant declares unbounded integers, so that nothing searches it; raises as `system`."""
+        """Whether a variant declares unbounded integers; raises as `system`."""
         return self._made(variant, parameters, lambda: self.spec.is_endless(variant, **parameters))
 
     def measures(self, variant: str | None, parameters: Mapping[str, Any]) -> tuple[Measure, ...]:

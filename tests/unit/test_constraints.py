@@ -11,22 +11,28 @@ import pytest
 from streamproof import (
     ANY,
     WEAK,
+    Array,
     Bool,
+    Int,
     Model,
     ModelError,
+    Nat,
     Native,
     Parts,
     Queue,
     Range,
     Record,
     SearchOptions,
+    Set,
     State,
     action,
+    check,
     constraint,
     eventually,
     explore,
     first,
     invariant,
+    prove,
     reachable,
     refines,
     require,
@@ -37,6 +43,7 @@ from streamproof.language.declare.spec import compile_unbounded
 from streamproof.language.lower.totality import may_be_true
 from streamproof.system import Interpreter, RangeSort, Verdict
 from streamproof.system import build as b
+from streamproof.transform.unbounded import WIDEST, Unbounded
 
 
 class Counters(Model):
@@ -469,3 +476,64 @@ def test_conditions_on_steps_have_a_value() -> None:
         ModelError, match="late is a constraint on steps, which a proof for every size does not support"
     ):
         compile_unbounded(Bursts(), frozenset({"most"}), ())
+
+
+class Unending(Model):
+    """Two numbers without an end, of which the constraint bounds one."""
+
+    begin: int = 0
+    check_deadlock = False
+
+    def state(self):
+        """Both, and a third that goes down."""
+        return State(n=Nat(), m=Nat(init=self.begin), z=Array(2, Int()))
+
+    @action(fairness=WEAK)
+    def up(self, s):
+        """One more."""
+        s.n += 1
+        s.z[0] -= 1
+
+    @constraint
+    def few(self, s):
+        """Fewer than three."""
+        return s.n < 3
+
+    @invariant
+    def below(self, s):
+        """Never above."""
+        return s.z[0] <= s.n
+
+
+class Rising(Unending):
+    """The other rises too."""
+
+    @action
+    def rise(self, s):
+        """One more."""
+        s.m += 1
+
+
+class Collecting(Unending):
+    """A set of numbers."""
+
+    def state(self):
+        """It, and a number."""
+        return State(n=Nat(), z=Set(Nat()))
+
+
+def test_numbers_without_bounds_are_searched_within_a_constraint() -> None:
+    """The state is that of a wide range, which nothing leaves unseen; a proof has no range."""
+    found = check(Unending)
+    assert (found.counts.distinct, found.finding("below").verdict) == (4, Verdict.HOLDS)
+    assert [v.sort for v in Unending.system().variables][:2] == [RangeSort(0, WIDEST)] * 2
+    assert prove(Unending).parametric is not None
+    rising = check(Rising, options=SearchOptions(max_states=50)).finding("below")
+    assert rising.verdict is Verdict.INCONCLUSIVE
+    assert rising.because.endswith("; the constraint few does not read m (Nat), z (Array(Range(0, 1), Int))")
+    left = check(Rising, parameters={"begin": WIDEST - 1})
+    assert left.mistake is not None
+    assert f"s.m leaves Range(0, {WIDEST})" in left.mistake.error.message
+    for model, given in ((Collecting, {}), (Unending, {"begin": WIDEST + 1})):
+        with pytest.raises(Unbounded):
+            model.system(**given)

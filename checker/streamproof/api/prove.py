@@ -14,7 +14,7 @@ from streamproof.engines.proving import PROVABLE, seconds_of
 from streamproof.engines.registry import PROVERS
 from streamproof.system.model import Kind, System
 from streamproof.traces.replay import confirm_result
-from streamproof.transform.unbounded import Unbounded
+from streamproof.transform.unbounded import Unbounded, as_declared
 
 if TYPE_CHECKING:
     from streamproof.any.every_size import AnyProof
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from streamproof.symbolic.proof import Proof
 
 
+@as_declared()
 def prove(
     model: Subject,
     properties: Iterable[str] | None = None,
@@ -63,6 +64,7 @@ def prove(
         return replace(result, plain_python=compared, not_selected=_others(chosen, names), beside=beside)
 
 
+@as_declared()
 def prove_any(
     model: Subject,
     free: Iterable[str] = (),
@@ -92,6 +94,7 @@ def prove_any(
         return _for_every_size(chosen, symbolic, names, options, compared, on_progress)
 
 
+@as_declared()
 def prove_rank(
     model: Subject,
     properties: Iterable[str] | None = None,

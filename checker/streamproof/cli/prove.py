@@ -43,7 +43,7 @@ from streamproof.system.model import Kind, System
 from streamproof.system.sorts import show
 from streamproof.system.verdict import Verdict
 from streamproof.traces.places import changes
-from streamproof.transform.unbounded import Unbounded
+from streamproof.transform.unbounded import Unbounded, as_declared
 
 if TYPE_CHECKING:
     from streamproof.symbolic.induction import Cti
@@ -97,6 +97,7 @@ class ProveArguments:
     example="streamproof prove failover --property stops_before_restart",
 )
 @limited(SECONDS)
+@as_declared()
 def command(given: ProveArguments) -> int:
     """Prove the invariants, step properties and deadlock freedom of MODEL for all behaviours, by k-induction.
 

@@ -309,6 +309,14 @@ class SearchJudge:
 
 def advice(search: LevelSearch) -> str:
     """The limit that ended an incomplete search, and a remedy."""
+    within = search.system.constraint
+    unread = (
+        f"; the constraint {within.text} does not read {', '.join(within.unread)}" if within and within.unread else ""
+    )
+    return _advice(search) + unread
+
+
+def _advice(search: LevelSearch) -> str:
     so_far = f"after {number_of(search.known, 'state')} in {number_of(len(search.levels), 'level')}"
     so_far += f", while {search.stage}" if search.stage else ""
     smaller = "choose smaller parameters", "try to prove it with the symbolic engine"

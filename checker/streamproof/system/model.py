@@ -273,6 +273,8 @@ class StateConstraint:
     """The system without it."""
     on_steps: bool = False
     """Whether the last conjunct is that no step has broken a constraint on steps, as a variable records."""
+    unread: tuple[str, ...] = ()
+    """The variables of unbounded integers that it does not read, each with its sort."""
 
     @property
     def text(self) -> str:

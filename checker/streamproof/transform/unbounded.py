@@ -9,11 +9,14 @@ range is an array of unbounded length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, TypeGuard
 
 from streamproof.base.errors import Loc, ModelError
-from streamproof.base.records import dataclass
+from streamproof.base.options import setting
+from streamproof.base.records import dataclass, replace
 from streamproof.system import expr as e
 from streamproof.system.build import TRUE, add, ite, less_eq, mul, not_, num, sub, var
 from streamproof.system.expr import Expr, Node, intern
@@ -64,6 +67,38 @@ def term_range(least: Expr, most: Expr) -> RangeSort:
 def endless(sort: RangeSort) -> bool:
     """Whether a range has an infinite end, or ends that are terms."""
     return isinstance(sort, TermRange) or sort.lo == -INFINITY or sort.hi == INFINITY
+
+
+WIDEST = 2**31 - 1
+"""The largest absolute value of an unbounded integer in a search; TLC has no larger numbers."""
+_AS_DECLARED: ContextVar[bool] = ContextVar("_AS_DECLARED", default=False)
+
+
+@contextmanager
+def as_declared() -> Iterator[None]:
+    """Within this context, unbounded integers have no range in the systems of models with a constraint either: for proofs."""
+    with setting(_AS_DECLARED, True):
+        yield
+
+
+def is_as_declared() -> bool:
+    """Whether this runs within `as_declared`."""
+    return _AS_DECLARED.get()
+
+
+def searchable(sort: Sort) -> Sort:
+    """`sort` with a wide range for each unbounded integer, except in sets, which have a bit for each of their values."""
+    match sort:
+        case RangeSort(lo, hi) if type(sort) is RangeSort and endless(sort):
+            return RangeSort(max(lo, -WIDEST), min(hi, WIDEST))
+        case RecordSort(parts):
+            return replace(sort, fields=tuple((name, searchable(part)) for name, part in parts))
+        case UnionSort(parts):
+            return replace(sort, cases=tuple((name, searchable(part)) for name, part in parts))
+        case ArraySort(element=element) | OptionSort(element) | QueueSort(element):
+            return replace(sort, element=searchable(element))
+        case _:
+            return sort
 
 
 def ranges(sort: Sort) -> Iterator[RangeSort]:

@@ -30,7 +30,7 @@ from streamproof.language.declare.model import RESERVED, Model, marked
 from streamproof.language.declare.origin import compiled_from
 from streamproof.language.declare.primitives import MARK, StateMark
 from streamproof.language.declare.variables import Decl
-from streamproof.language.lower.model_reader import Reader, deep
+from streamproof.language.lower.model_reader import Reader, deep, is_constrained
 from streamproof.language.lower.mutation_guard import MutationGuard
 from streamproof.language.lower.sources import caller, codes, parameters, parsed, place, source_of
 from streamproof.language.lower.terms import article
@@ -42,6 +42,7 @@ from streamproof.system.verdict import Measure
 from streamproof.transform.unbounded import (
     Parametric,
     Unbounded,
+    as_declared,
     endless,
     has_unbounded,
     instead_of,
@@ -75,8 +76,7 @@ def compile_model(
         reader = _reader(model, without_properties, None, carries)
         for name, decl in reader.declarations.items():
             if any(endless(part) for part in ranges(decl.sort)):
-                limited = any(mark is StateMark.CONSTRAINT for mark, _ in marked(type(model)).values())
-                beyond = " beyond what its constraint admits, as Range(0, 1_000_000)" if limited else ""
+                beyond = " beyond what its constraint admits, as Range(0, 1_000_000)" if is_constrained(model) else ""
                 raise Unbounded(
                     f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
                     loc=decl.loc,
@@ -125,7 +125,10 @@ def _constrained(system: System, reader: Reader | CompositeReader) -> System:
         return system
     from streamproof.transform.constraint import constrained
 
-    return constrained(system, reader.constraints, reader.step_constraints)
+    read = variables(*(limit.expr for limit in (*reader.constraints, *reader.step_constraints)))
+    free = tuple(f"{n} ({d.endless})" for n, d in reader.declarations.items() if d.endless and n not in read)
+    found = constrained(system, reader.constraints, reader.step_constraints)
+    return found if found.constraint is None else replace(found, constraint=replace(found.constraint, unread=free))
 
 
 def _reader(
@@ -336,8 +339,9 @@ class Spec:
         return quantity(read, self.model, free, variant, {**own, **parameters})
 
     def is_endless(self, variant: str | None = None, **parameters: Any) -> bool:
-        """Whether the model declares unbounded integers, so that nothing searches it; raises as `system`."""
-        declared = _reader(self._built(variant, parameters), True, None, {}).declarations
+        """Whether the model declares unbounded integers; raises as `system`."""
+        with as_declared():
+            declared = _reader(self._built(variant, parameters), True, None, {}).declarations
         return any(has_unbounded(decl.sort) for decl in declared.values())
 
     def expectation(self, variant: str | None, prop: str) -> str:

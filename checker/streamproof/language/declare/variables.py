@@ -68,7 +68,7 @@ from streamproof.system.sorts import (
     tuple_sort,
     values,
 )
-from streamproof.transform.unbounded import endless, integers, ranges, term_range
+from streamproof.transform.unbounded import endless, integers, ranges, searchable, term_range
 
 S = TypeVar("S", bound=Sort)
 
@@ -85,6 +85,16 @@ class Decl(Declared):
     loc: Loc | None = None
     guessed: bool = False
     """Whether the initial value is the default, and the range begins below 0."""
+    endless: str = ""
+    """The text of the declared sort, if ranges stand for its unbounded integers."""
+
+    def searched(self) -> Decl:
+        """The declaration with a wide range for each unbounded integer, if its initial values are in it; see `searchable`."""
+        sort = searchable(self.sort)
+        if sort == self.sort or not all(contains(sort, value) for value in self.first):
+            return self
+        _expect_fits(sort, self.loc)
+        return replace(self, sort=sort, endless=str(self.sort))
 
     def is_open(self) -> bool:
         """Whether it depends on free parameters."""
@@ -210,12 +220,12 @@ def _between(lo: Any, hi: Any, init: Any) -> Decl:
 
 
 def Nat(init: Any = None) -> Decl:
-    """A natural number without an upper bound; for proofs only (``streamproof prove``)."""
+    """A natural number without an upper bound; for proofs (``streamproof prove``), and for searches within a constraint."""
     return _decl(integers(0, None), init, [0])
 
 
 def Int(init: Any = None) -> Decl:
-    """An unbounded integer, initially 0; for proofs only (``streamproof prove``)."""
+    """An unbounded integer, initially 0; for proofs (``streamproof prove``), and for searches within a constraint."""
     return _decl(integers(None, None), init, [0])
 
 

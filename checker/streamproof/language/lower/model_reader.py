@@ -50,6 +50,7 @@ from streamproof.system.model import (
     Variable,
 )
 from streamproof.system.sorts import Sort
+from streamproof.transform.unbounded import is_as_declared
 
 READ_AGAIN = 8
 """Maximum number of choice branches of an action that are read twice to detect nondeterminism, if the rule calls impure
@@ -95,6 +96,17 @@ def deep() -> Iterator[None]:
         raise ModelError(
             "the model nests too deeply to be lowered", remedy="shorten the recursion or the expression"
         ) from None
+
+
+def searched(model: Model, declarations: Mapping[str, Decl]) -> dict[str, Decl]:
+    """The declarations of a search: those of a model with a constraint have `searchable` integers."""
+    wide = is_constrained(model) and not is_as_declared()
+    return {name: decl.searched() if wide else decl for name, decl in declarations.items()}
+
+
+def is_constrained(model: Model) -> bool:
+    """Whether a model declares a constraint."""
+    return any(mark is StateMark.CONSTRAINT for mark, _ in marked(type(model)).values())
 
 
 def declared(model: Model) -> tuple[dict[str, Decl], Loc | None]:
@@ -157,6 +169,8 @@ class Reader:
         self.within = within
         if within is None:
             self.declarations, self.place = declared(model)
+            if free is None:
+                self.declarations = searched(model, self.declarations)
         else:
             self.declarations, self.place = dict(within.declared), within.loc
         self.names = None if within is None else within.names

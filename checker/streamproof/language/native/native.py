@@ -34,7 +34,7 @@ from streamproof.language.declare.primitives import (
 from streamproof.language.declare.variables import Bool
 from streamproof.language.lower.conversion import plain, to_value
 from streamproof.language.lower.domains import as_member, members
-from streamproof.language.lower.model_reader import Scope, choice_conditions
+from streamproof.language.lower.model_reader import Scope, choice_conditions, searched
 from streamproof.language.lower.sources import PACKAGE, RUNNING, CallSite, as_model_error, parameters
 from streamproof.language.lower.terms import Entry, PartFamily, ScopeNames, VariableName
 from streamproof.language.native.value_places import Box, FixedValue
@@ -152,6 +152,8 @@ class Native:
         machines = list(_machines(self.whole))
         self._marked = {m.path: marked(type(m.model)) for m in machines}
         self._named = {m.called(action): (m, action) for m in machines for action in m.actions}
+        if not self.has_parts:
+            self.whole.declared = searched(model, self.whole.declared)
         self._declared = dict(self.whole.declared)
         self._limits = [f for mark, f in self._marked[""].values() if mark is StateMark.CONSTRAINT]
         self._step_limits = [f for f in self._limits if len(parameters(f)) == 3]
