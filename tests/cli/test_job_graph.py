@@ -474,6 +474,29 @@ def test_lost_taskmanagers_are_the_tasks_that_they_have(streamproof: Any, tmp_pa
     )
 
 
+def test_what_a_file_does_not_say_of_the_moment_is_stated(streamproof: Any, tmp_path: Path) -> None:
+    """A job that has ended, tasks without a TaskManager; a vertex with one task needs no number."""
+    file, sizes = tmp_path / "job.json", {"A": 2, "Sink: C": 1}
+    edges = [("A", "Sink: C", "blocking", "HASH")]
+    now = {"A": [("tm-1", "FINISHED"), ("(unassigned)", "FINISHED")], "Sink: C": [("tm-1", "RUNNING")]}
+    file.write_text(placed(sizes, edges, now), encoding="utf-8")
+    words = ("check", "failover", "--job-graph", str(file), "-q", "--what-if")
+    out = streamproof(*words, "lose-tm=tm-1").out
+    assert "  the file has no TaskManager for A (2/2): more may restart\n" in out
+    assert "the job of the file is" not in out
+    for question in ("fail=Sink: C", "fail=C"):
+        assert f"if {question}: 1 of 3 tasks restart\n" in streamproof(*words, question).out
+    assert "the job has no task 'A'" in streamproof(*words, "fail=A").err
+    ended = json.loads(placed(sizes, edges, now))
+    ended["job"]["state"] = "FAILED"
+    file.write_text(json.dumps(ended), encoding="utf-8")
+    assert "  the job of the file is FAILED: the sets are those of a time at which it runs\n" in (
+        streamproof(*words, "fail=C").out
+    )
+    file.write_text(json.dumps(ended["job"]["plan"]), encoding="utf-8")
+    assert "the job of the file is" not in streamproof(*words, "fail=C").out
+
+
 def test_whether_a_job_hangs_needs_no_search(streamproof: Any, tmp_path: Path) -> None:
     """Both models; also a job that is too large to search: the violation is the verdict, the other properties are open."""
     file = tmp_path / "job.json"

@@ -197,7 +197,7 @@ class _CaseJudge:
         damaged = self._damage_before(first.event)
         missing = f"{damaged.file}:{damaged.line} could not be read" if damaged is not None else self.case.partial
         if missing is not None:
-            return replace(self.open, reason=f"{missing}, and then {first.message}")
+            return replace(self.open, reason=f"{missing}; otherwise rejected: {first.message}")
         until = self.place(first.event) if first.event else ends
         prefix = {at: e for t in outcomes for e in t.events if (at := self.place(e)) < until}
         rejected = {(self.place(r.event) if r.event else ends, r.message): (r.event, r.message) for r in rejections}

@@ -125,7 +125,7 @@ def reason_lines(recovery: Recovery, indent: int, *, ids: bool = True) -> Iterat
         writer = _writer(recovery.why, reason)
         link = f" ({writer or reason.partition})" if writer or (reason.partition and (ids or not reason.tasks)) else ""
         tasks = _named(reason.tasks) if reason.tasks else "tasks that were never scheduled"
-        yield line(f"{reason.reason}{link}: ", StyledText(tasks, "place"), indent=indent, hang=4)
+        yield line(f"{reason.reason}{link}: ", StyledText(tasks, "place"), indent=indent, hang=indent + 4)
         waiting += [(child, min(indent + 2, 20)) for child in reversed(below.get(at, []))]
 
 

@@ -201,7 +201,11 @@ def what_if(model: BatchJob, question: str, given: Mapping[str, str] = MappingPr
     least = [regions.topology.tasks[t] for region in sorted(upstream) for t in regions.members[region]]
     for what, name, tasks in asked:
         if what == "lose-tm":
-            yield f"  TaskManager {name} has {len(tasks)} tasks: {_listed(_named(model, tasks))}"
+            many = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
+            yield f"  TaskManager {name} has {many}: {_listed(_named(model, tasks))}"
+    unplaced = file.unplaced(regions) if any(what == "lose-tm" for what, _, _ in asked) else []
+    if unplaced:
+        yield f"  the file has no TaskManager for {_listed(_named(model, unplaced))}: more may restart"
     several = any(what == "lose-tm" for what, _, _ in asked) and not least
     yield (
         "  at least none, if none of its tasks runs and no result on it is needed; else the region of one of its tasks"
@@ -209,6 +213,8 @@ def what_if(model: BatchJob, question: str, given: Mapping[str, str] = MappingPr
         else f"  at least {len(least)} of {total}, whatever has finished, if they run or a reader needs their results: "
         + _listed(_named(model, least))
     )
+    if file.state not in ("RUNNING", "UNKNOWN"):
+        yield f"  the job of the file is {file.state}: the sets are those of a time at which it runs"
     yield from file.decisions(model, regions, asked)
     yield from (f"  {waiting}" for waiting in _never(model))
 
@@ -236,6 +242,8 @@ class _RecordedMoment:
     states: Mapping[Task, str]
     adaptive: bool = False
     """Whether the job runs under the adaptive scheduler, which restarts all tasks after any failure."""
+    state: str = "UNKNOWN"
+    """That of the job."""
 
     @classmethod
     def of(cls, path: str) -> _RecordedMoment:
@@ -255,7 +263,14 @@ class _RecordedMoment:
                 places.setdefault(subtask.taskmanager, []).append((label[vertex], number))
             if subtask.state is not None:
                 states[label[vertex], number] = subtask.state
-        return cls(places, states if answer.state == "RUNNING" else {}, answer.scheduler == "Adaptive")
+        now = states if answer.state == "RUNNING" else {}
+        return cls(places, now, answer.scheduler == "Adaptive", answer.state)
+
+    def unplaced(self, regions: Regions) -> list[Task]:
+        """The tasks that may have been deployed, and of which it is not known where."""
+        placed = {task for tasks in self.places.values() for task in tasks}
+        waiting = {task for task, state in self.states.items() if state in ("CREATED", "SCHEDULED")}
+        return [task for task in regions.topology.tasks if task not in placed | waiting]
 
     def decisions(self, model: BatchJob, regions: Regions, asked: Sequence[Asked]) -> Iterator[str]:
         """What restarts at this moment, a line for each decision in Flink's order: first the tasks at work fail, while the
@@ -328,17 +343,20 @@ def _releasable(regions: Regions, unfinished: Collection[int]) -> list[Partition
 
 
 def _asked(model: BatchJob, graph: JobGraph, question: str, places: Mapping[str, Sequence[Task]]) -> list[Asked]:
-    """The parts of a question. A name may look like several parts: the shortest names that make sense are taken. `places` are
-    the tasks of each TaskManager."""
+    """The parts of a question. A name may look like several parts: the shortest names that make sense are taken. A vertex
+    with one task may be named without its number. `places` are the tasks of each TaskManager."""
     exact = {
         model.task_name(v.name, i, v.parallelism): (v.name, i) for v in graph.vertices for i in range(v.parallelism)
     }
     spaceless: dict[str, list[Task]] = {}
     parts: dict[str, list[Task]] = {}
+    alone = {v.name for v in graph.vertices if v.parallelism == 1}
     for name, task in exact.items():
         spaceless.setdefault(_squeezed(name), []).append(task)
-        for part in _parts(task[0]):
-            parts.setdefault(_squeezed(part + name.removeprefix(task[0])), []).append(task)
+        for part in (task[0], *_parts(task[0])):
+            for number in (name.removeprefix(task[0]), *([""] if task[0] in alone else ())):
+                if number or part:
+                    parts.setdefault(_squeezed(part + number), []).append(task)
 
     def tasks(what: str, name: str) -> list[Sequence[Task]]:
         if what == "lose-tm":
