@@ -93,6 +93,24 @@ def test_restores_say_how_much_work_is_repeated(found: Any) -> None:
     assert "RuntimeException: injected failure: K subtask 1 attempt 0" in incident.headline
 
 
+def test_a_tail_does_not_show_what_a_lost_taskmanager_had(tmp_path: Path) -> None:
+    """No line before the loss speaks of its tasks; nothing is claimed of them. The cause of a suspension is shown."""
+    head, job, attempt = "2024-03-04 10:01:20,001 INFO  org.apache.flink.runtime.", "0c" * 16, "3" * 32 + "_" + "b" * 32
+    lines = (
+        "resourcemanager.active.ActiveResourceManager - Closing TaskExecutor connection tm-3 because: Pod terminated",
+        f"executiongraph.ExecutionGraph - S (1/1) ({attempt}_0_1) switched from RUNNING to FAILED on tm-3 @ h (dataPort=1).",
+        f"jobmaster.JobMaster - 1 tasks will be restarted to recover the failed task {attempt}_0_1.",
+        f"executiongraph.ExecutionGraph - Job orders ({job}) switched from state RUNNING to SUSPENDED.",
+    )
+    text = "".join(f"{head}{line}\n" for line in lines)
+    (tmp_path / "jobmanager.log").write_text(
+        f"{text}org.apache.flink.util.FlinkException: stopped.\n", encoding="utf-8"
+    )
+    _, said = only(tmp_path)
+    assert "the log does not show which tasks it had" in said
+    assert "the job is SUSPENDED: org.apache.flink.util.FlinkException: stopped." in said
+
+
 def test_logs_of_a_second_jobmanager(found: Any) -> None:
     """The restored checkpoint is older than the log; decisions are open, with the reason, and restores are judged."""
     incident, said = found("versions", "ha-second-jm")

@@ -412,7 +412,7 @@ class _LogReader:
         if not record.detail and family != "failover.archive":
             return
         if family.startswith("failover.") or (
-            family in _FAILURES and args["new"] in ("FAILED", "FAILING", "RESTARTING")
+            family in _FAILURES and args["new"] in ("FAILED", "FAILING", "RESTARTING", "SUSPENDED")
         ):
             head = args.get("cause")
             args.update(read_causes(head if isinstance(head, str) else None, record.detail))

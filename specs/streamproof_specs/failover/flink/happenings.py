@@ -19,6 +19,8 @@ _UNUSED = "has no more allocated slots for job"
 """Why the JobMaster disconnects a TaskManager that it does not need any more: no loss."""
 _MESSAGE = 300
 """Largest number of characters shown of a message."""
+_DEPLOYED = ("DEPLOYING", "INITIALIZING", "RUNNING")
+"""The states of an attempt on a TaskManager."""
 _FAILED_CHECKPOINT = {
     "ckpt.failed": "fails",
     "ckpt.expired": "expires before it completes",
@@ -132,9 +134,15 @@ class _Reader:
     """Whether something failed since the last restore."""
     over: bool = False
     lacking: bool = False
+    unplaced: set[str] = field(default_factory=set)
+    """The attempts at work that the log does not show being deployed, since it lacks its beginning or a part."""
 
-    def read(self, events: Iterable[Event]) -> Iterator[Happening]:
+    def read(self, events: Sequence[Event]) -> Iterator[Happening]:
         """The happenings, in the order of the lines."""
+        deployed = {e.args["attempt"] for e in events if e.event == "exec.deploy"}
+        self.unplaced = {
+            e.args["attempt"] for e in events if e.event == "exec.transition" and e.args["old"] in _DEPLOYED
+        } - deployed
         for event in events:
             args = event.args
             match event.event:
@@ -218,7 +226,10 @@ class _Reader:
         latest = {self.name[a]: a for a in self.state}
         done = [self.name[a] for a in here if self.state.get(a) == "FINISHED" and latest[self.name[a]] == a]
         work = [self.name[a] for a in here if self.state.get(a, "FINISHED") not in ENDED]
-        held = [f"it held {listed(work, 12)}"] if work else ["no task of the job was at work on it"]
+        if any(self.state.get(attempt) not in ENDED for attempt in self.unplaced):
+            held = [f"it held at least {listed(work, 12)}" if work else "the log does not show which tasks it had"]
+        else:
+            held = [f"it held {listed(work, 12)}" if work else "no task of the job was at work on it"]
         if done:
             held.append(f"on it had finished {listed(done, 12)}")
         yield replace(_at("lost", event, f"TaskManager {self._at_host(tm)} {how}", tuple(held)), process=tm)
