@@ -145,6 +145,14 @@ def finished_jobs_are_done(m, s):
     )
 
 
+@lemma
+def producers_have_not_failed(m, s):
+    """A partition is being produced by a task that has not failed, unless the job has."""
+    return all(
+        s.partition[p] != "PRODUCING" or s.status[t] != "FAILED" or s.job == "FAILED" for p, t in m.partitions.items()
+    )
+
+
 LEMMAS = (
     decisions_in_order,
     awaited_are_being_cancelled,
@@ -160,4 +168,5 @@ LEMMAS = (
     released_when_read,
     decisions_are_within_the_budget,
     finished_jobs_are_done,
+    producers_have_not_failed,
 )
