@@ -266,8 +266,10 @@ def test_a_rejection_is_printed_as_it_happens(number: signal.Signals, tmp_path: 
         early = [running.stdout.readline() for _ in range(3)]
         assert early[0] == b"after 3 lines:\n"
         assert early[2].strip() == b"/dev/stdin:3: p#2 down(c=0)"
+        assert running.stderr is not None
         running.send_signal(number)
-        printed, warned = running.communicate(timeout=60)
+        printed, warned = running.stdout.read(), running.stderr.read()  # the input stays open: the signal alone ends it
+        running.wait(timeout=60)
         assert b"\n1 behaviour: 1 rejected\n" in printed
         assert warned == b"streamproof: warning: the input ends within a line, which is left out\n"
         assert running.returncode == 161
