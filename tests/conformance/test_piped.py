@@ -275,6 +275,20 @@ def test_a_rejection_is_printed_as_it_happens(number: signal.Signals, tmp_path: 
         assert running.returncode == 161
 
 
+def test_a_signal_after_the_end_of_the_input_takes_no_verdict(tmp_path: Path) -> None:
+    """Ctrl-C on a terminal reaches both ends of a pipe, and the writer may close it first."""
+    with started(tmp_path, "--model", "counters.py") as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdin.write(line(0, "up") + line(1, "down") + line(2, "down") + line(3, "up")[:20])
+        running.stdin.close()
+        assert running.stderr.readline().startswith(b"streamproof: warning")
+        running.send_signal(signal.SIGTERM)
+        assert b"\n1 behaviour: 1 rejected\n" in running.stdout.read()
+        assert running.wait(timeout=60) == 161
+
+
 @pytest.mark.long
 def test_a_log_that_is_judged_as_a_whole_is_judged_before_its_end(tmp_path: Path) -> None:
     """Events of two processes may come later than they happened: the lines so far are judged when no more are there, also if

@@ -33,6 +33,7 @@ from streamproof.conformance.run_verdict import RunVerdict
 from streamproof.conformance.validation import validate_paths
 from streamproof.conformance.verdict_lines import case_lines, coverage_lines, verdict_lines
 from streamproof.entries import BINDINGS, BINDINGS_ON_REQUEST, every
+from streamproof.interrupts import stopped_first
 from streamproof.report.console import print_lines
 from streamproof.selection import expect_once
 from streamproof.system.verdict import number_of
@@ -174,11 +175,15 @@ def _piped(given: ValidateArguments, counted: JudgedEvents | None, request: dict
         stream.flush()
 
     with piped_log() as log:
-        verdicts = follow_piped(log, ValidationRequest(**request, covered=counted is not None), report)
-        if log.torn:
-            sys.stderr.write("streamproof: warning: the input ends within a line, which is left out\n")
+        # A signal ends the input; one that comes after its end does not take the verdicts that are known then.
+        with stopped_first(log.stop, by_term=True):
+            verdicts = follow_piped(log, ValidationRequest(**request, covered=counted is not None), report)
+            if log.torn:
+                sys.stderr.write("streamproof: warning: the input ends within a line, which is left out\n")
+            if verdicts:
+                return _answered(given, verdicts, counted)
         with Status() as status:
-            verdicts = verdicts or validate_paths(
+            verdicts = validate_paths(
                 [STANDARD_INPUT], coverage=counted, workers=given.options.workers, on_progress=status, **request
             )
         return _answered(given, verdicts, counted)

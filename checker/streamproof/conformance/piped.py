@@ -43,7 +43,6 @@ from streamproof.conformance.found_runs import (
 from streamproof.conformance.judging import undecided
 from streamproof.conformance.overlapping import OverlapTracker
 from streamproof.conformance.run_verdict import Followed, RunVerdict, Tracked
-from streamproof.interrupts import stopped_first
 
 STANDARD_INPUT: Final = Path("/dev/stdin")
 CHUNK = 1 << 16
@@ -94,7 +93,7 @@ class PipedLog:
         return self._lines[0] if self._lines else self._rest
 
     def waiting(self, seconds: float = 0.0) -> bool:
-        """Whether nothing is there to read now, nor for so many seconds."""
+        """Whether nothing arrives within so many seconds."""
         if not self._is_open or self._lines:
             return False
         return not select.select([self._source, self._stopping], [], [], seconds)[0]
@@ -172,14 +171,14 @@ def piped_log() -> Iterator[PipedLog]:
 
 
 def follow_piped(log: PipedLog, request: ValidationRequest, on_verdict: OnVerdict) -> list[RunVerdict] | None:
-    """Reads a log to its end, which the first Ctrl-C or SIGTERM is. Returns the verdicts if they are known without the whole
-    log; None: its file has to be judged.
+    """Reads a log to its end, which may be a signal (`PipedLog.stop`). Returns the verdicts if they are known without the
+    whole log; None: its file has to be judged.
 
     Raises as `validate_paths` would for the lines so far, as far as it is certain of the whole log.
     """
     if request.model not in (None, ALL):
         binding_for(str(request.model))  # a name that is none is said at once
-    with with_pattern(request.pattern), stopped_first(log.stop, by_term=True):
+    with with_pattern(request.pattern):
         log.wait()
         so_far = _SoFar(log, request, on_verdict)
         found = None if log.start.startswith(_PACKED) else _event_log(request)
