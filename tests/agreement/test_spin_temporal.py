@@ -38,6 +38,8 @@ pytestmark = pytest.mark.skipif(spin.installed() is not None, reason=f"needs Spi
 QUICK = spin.SpinOptions(hash_bits=16, depth=2_000_000, optimise="-O0", seconds=100)
 MOST_STRONG = 12
 """Maximum number of constraints of strong fairness, each of which doubles the states that Spin visits."""
+MOST_TEXT = 10_000_000
+"""Maximum length of the texts of one property together: the C compiler needs some ten seconds for a million characters."""
 AT_LENGTH = replace(QUICK, hash_bits=22, seconds=3_600)
 """The C compiler takes minutes for the automaton of a formula with many fairness constraints."""
 
@@ -237,11 +239,16 @@ def test_models_with_counts_of_spin_on_their_pages_agree(name: str) -> None:
 @pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=[f"{n}-{v}" if v else n for n, v in VARIANTS])
 def test_every_bundled_model_and_variant_agrees(name: str, variant: str | None) -> None:
     """At its small size each has the same counts and verdicts for Spin, temporal properties included, but where strong
-    fairness multiplies the states too often."""
+    fairness multiplies the states too often, or the automata are too large to be compiled."""
     system = _small(name, variant)
     ours = _counted_alike(system)
     strong = sum(constraint.fairness is Fairness.STRONG for constraint in fairness_constraints(system))
-    asked = [p.name for p in system.properties if p.kind is not Kind.TEMPORAL or strong <= MOST_STRONG]
+    asked = [
+        prop.name
+        for prop in system.properties
+        if prop.kind is not Kind.TEMPORAL
+        or (strong <= MOST_STRONG and sum(len(part.text) for part in spin.claimed(system, prop.name)) <= MOST_TEXT)
+    ]
     decided = {answer.property: answer.verdict for answer in spin.decide(system, asked, AT_LENGTH)}
     assert decided == {name: ours.finding(name).verdict for name in decided}
 

@@ -51,9 +51,9 @@ def read_durations(table: Path) -> dict[str, float]:
     return {test: float(seconds) for seconds, _, test in (line.split("\t", 2) for line in lines)}
 
 
-def expected(node: str, durations: dict[str, float]) -> float:
-    """Seconds that a test needs: its own, or those of the other cases of its function."""
-    return durations.get(node, durations.get(_function(node), UNKNOWN))
+def expected(node: str, durations: dict[str, float]) -> float | None:
+    """Seconds that a test needs: its own, or those of the other cases of its function; None if none was measured."""
+    return durations.get(node, durations.get(_function(node)))
 
 
 def within_budget(items: Sequence[pytest.Item], durations: dict[str, float]) -> list[pytest.Item]:
@@ -161,7 +161,7 @@ class Shares:
         if self._share is None:
             return
         long = [item for item in items if item.get_closest_marker("long")]
-        numbers = divide([expected(item.nodeid, self._durations) for item in long])
+        numbers = divide([self._likely(item) for item in long])
         mine = [item for item, number in zip(long, numbers, strict=True) if number == self._share % SHARES]
         self._config.hook.pytest_deselected(items=[item for item in long if item not in set(mine)])
         items[:] = mine + [item for item in items if not item.get_closest_marker("long")]
@@ -177,7 +177,7 @@ class Shares:
         self._measured = processor_seconds()
         if self._share is not None and item.get_closest_marker("long"):
             passed = time.time() - self._config.option.share_began
-            if passed >= self._config.option.share_seconds or passed + expected(item.nodeid, self._durations) > LIMIT:
+            if passed >= self._config.option.share_seconds or passed + self._likely(item) > LIMIT:
                 item.add_marker(pytest.mark.skip(reason=f"not started: {OVER}"), append=False)
             else:
                 usual = item.get_closest_marker("timeout")
@@ -189,13 +189,14 @@ class Shares:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """What the end of the share interrupts has no result, unless it had ten times its usual time and ten minutes."""
+        """What the end of the share interrupts has no result, unless it had ten times its measured time and ten minutes."""
         report = yield
         before, self._measured = self._measured, processor_seconds()
         vars(report)["measured"] = item.stash[NAME], self._measured - before
         left = item.stash.get(SECONDS_LEFT, LIMIT)
         interrupted = report.failed and SECONDS_LEFT in item.stash and "from pytest-timeout" in report.longreprtext
-        if interrupted and left < max(START, 10 * expected(item.nodeid, self._durations)):
+        usual = expected(item.nodeid, self._durations)
+        if interrupted and (usual is None or left < max(START, 10 * usual)):
             report.outcome = "skipped"
             report.longrepr = (str(item.path), 0, f"Skipped: not finished: {OVER}")
         return report
@@ -236,6 +237,10 @@ class Shares:
             terminalreporter.section(f"{TABLE.name} is written")
             for line in self._folders():
                 terminalreporter.line(line)
+
+    def _likely(self, item: pytest.Item) -> float:
+        usual = expected(item.nodeid, self._durations)
+        return UNKNOWN if usual is None else usual
 
     def _folders(self) -> Iterator[str]:
         """A table of folders: cases and seconds of the tests that are not long, and of the long ones."""

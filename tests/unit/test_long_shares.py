@@ -17,6 +17,7 @@ SUPPORT = Path(long_shares.__file__).parent
 
 
 PYTEST = "import pytest, sys\nsys.exit(pytest.main(sys.argv[1:]))"
+WITH_TABLE = f"import pathlib, long_shares\nlong_shares.TABLE = pathlib.Path('table.tsv')\n{PYTEST}"
 
 
 def run(folder: Path, *arguments: str, program: str = PYTEST) -> subprocess.CompletedProcess[str]:
@@ -60,8 +61,7 @@ def test_a_push_runs_what_fits_the_budget(tmp_path: Path) -> None:
         f"{2 * long_shares.ALONE}\t8\ttest_some.py::test_exempt\n",
         encoding="utf-8",
     )
-    program = f"import pathlib, long_shares\nlong_shares.TABLE = pathlib.Path('table.tsv')\n{PYTEST}"
-    lines = run(tmp_path, "--collect-only", "-q", "-m", "not long", program=program).stdout.splitlines()
+    lines = run(tmp_path, "--collect-only", "-q", "-m", "not long", program=WITH_TABLE).stdout.splitlines()
     assert [line.removeprefix("test_some.py::") for line in lines if "::" in line] == [
         "test_many[0]",
         "test_many[4]",
@@ -105,7 +105,7 @@ def test_no_long_test_starts_after_the_deadline(tmp_path: Path) -> None:
 
 
 def test_a_long_test_is_interrupted_at_the_end_of_the_share(tmp_path: Path) -> None:
-    """It has no result then, unless it had ten minutes; one that exceeds its own limit before that fails."""
+    """It has no result then, unless it had ten minutes and ten times what was measured; beyond its own limit it fails."""
     write(
         tmp_path,
         "@long\n@pytest.mark.timeout(3600)\ndef test_long(request):\n"
@@ -116,7 +116,11 @@ def test_a_long_test_is_interrupted_at_the_end_of_the_share(tmp_path: Path) -> N
     ended = run(tmp_path, "--share", "15", late)
     assert ended.returncode == 0
     assert "share 16 of 30: 0 of 1 tests done\nnot finished: test_some.py::test_long\n" in ended.stdout
-    assert run(tmp_path, "--share", "15").returncode == 1
+    assert run(tmp_path, "--share", "15").returncode == 0
+    for measured, code in ((70.0, 1), (90.0, 0)):
+        table = long_shares.HEADER + f"{measured}\t1\ttest_some.py::test_long\n"
+        (tmp_path / "table.tsv").write_text(table, encoding="utf-8")
+        assert run(tmp_path, "--share", "15", program=WITH_TABLE).returncode == code
     write(tmp_path, "import time\n\n@long\n@pytest.mark.timeout(1)\ndef test_long():\n    time.sleep(60)\n")
     ended = run(tmp_path, "--share", "15", late)
     assert ended.returncode == 1
@@ -175,12 +179,12 @@ def test_the_table_of_durations() -> None:
 
 
 def test_the_durations_are_read_as_written(tmp_path: Path) -> None:
-    """A slow case has its own, another one that of its function, an unknown test the usual one."""
+    """A slow case has its own, another one that of its function, an unknown test none."""
     table = tmp_path / "durations.tsv"
     table.write_text(long_shares.table_text({"a.py::f[0]": 2.0, "a.py::f[2]": 40.0}, [], {}), encoding="utf-8")
     durations = long_shares.read_durations(table)
     assert [long_shares.expected(f"a.py::f[{n}]", durations) for n in (2, 0, 5)] == [40.0, 2.0, 2.0]
-    assert long_shares.expected("a.py::g", durations) == long_shares.UNKNOWN
+    assert long_shares.expected("a.py::g", durations) is None
     assert long_shares.read_durations(tmp_path / "none") == {}
 
 
