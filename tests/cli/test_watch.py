@@ -137,6 +137,20 @@ def test_saves_are_checked_until_ctrl_c(tmp_path: Path) -> None:
         assert "near.py:1" in verdict()
         (folder / "near.py").write_text("MOST = 6\n")
         assert "violated: low" in verdict()
+        (folder / "counter.py").rename(folder / "counter.py~")  # as editors do before they write the new file
+        assert "counter.py does not exist" in verdict()
+        (folder / "counter.py").write_text(MODEL.replace("near", "more.sizes"))
+        assert "No module named 'more" in verdict()
+        (folder / "counter.py").write_text(MODEL.replace("near", "sizes.more"))
+        assert "No module named 'sizes.more'" in verdict()
+        (elsewhere / "more.py").write_text("MOST = 2\n")  # in a folder where a module was missing
+        assert "holds: 2 of 2" in verdict()
+        (elsewhere / "more.py").unlink()
+        assert "No module named 'sizes.more'" in verdict()
+        (elsewhere / "more.py").write_text("MOST = 2\n")
+        assert "holds: 2 of 2" in verdict()
+        (folder / "counter.py").write_text(MODEL)
+        assert "violated: low" in verdict()
         (elsewhere / "limits.py").unlink()  # no longer read
         before = notes.read_text()
         (folder / "near.py").write_text((folder / "near.py").read_text())
@@ -148,3 +162,17 @@ def test_saves_are_checked_until_ctrl_c(tmp_path: Path) -> None:
         os.killpg(program.pid, signal.SIGINT)
         assert program.wait(10) == 130
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.long
+def test_it_ends_when_nobody_reads_it(tmp_path: Path) -> None:
+    """As the program does that is run once, also if standard error is still read."""
+    (tmp_path / "near.py").write_text("MOST = 3\n")
+    (tmp_path / "counter.py").write_text(MODEL)
+    words = [sys.executable, "-m", "streamproof", "check", "counter.py", "-q", "--watch"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with (tmp_path / "notes.txt").open("w") as err:
+        assert subprocess.run(words, cwd=tmp_path, stdout=writing, stderr=err, timeout=60).returncode == 141
+    os.close(writing)
+    assert (tmp_path / "notes.txt").read_text() == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import streamproof as sp
+from nonempty import nonempty
 from random_systems import random_system
 from shares import share
 from streamproof import (
@@ -36,7 +37,9 @@ from streamproof import (
 )
 from streamproof.base.errors import ModelError
 from streamproof.base.options import SearchOptions
+from streamproof.base.records import replace
 from streamproof.cli.verbs import cli
+from streamproof.interrupts import limited
 from streamproof.model_registry import find
 from streamproof.mutation import judging, known_graph
 from streamproof.mutation.judging import (
@@ -45,14 +48,17 @@ from streamproof.mutation.judging import (
     MISTAKE,
     SURVIVED,
     UNDECIDED,
+    JudgedMutant,
     MutantDifference,
     Mutation,
     mutate,
 )
 from streamproof.mutation.mutants import Mutant, kinds, mutants
 from streamproof.system import EvaluationError, StreamproofError, System, UsageError
+from streamproof.system import build as b
 from streamproof.system.interpreter import Interpreter
-from streamproof.system.sorts import contains
+from streamproof.system.model import Action, Conjunct, Fairness, Instance, Kind, Property, Variable
+from streamproof.system.sorts import RangeSort, contains
 
 
 class Tank(Model):
@@ -195,6 +201,24 @@ def test_the_mutants_of_a_tank() -> None:
     assert found["rung = True initially"] == (KILLED, ("rung_when_full",))
 
 
+def test_which_instance_takes_a_step_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two instances with equal labels, as branches are: one that gains a step of the other is equivalent, or only has another
+    fairness, which is shown as no step that the model lacks."""
+    step = Instance("go", (), (), (), (("n", b.mod(b.add(N, b.num(1)), b.num(4))),))
+    at_end = replace(step, guard=(Conjunct(b.eq(N, b.num(3)), "at the end", None),))
+    for fair, expected in nonempty([(True, EQUIVALENT), (False, SURVIVED)]):
+        action_ = Action("go", (), Fairness.WEAK, (step, replace(at_end, fair=fair)))
+        system = System("counter", (Variable("n", N.sort, (0,)),), (action_,), (Property("p", Kind.DEADLOCK, b.TRUE),))
+        assert shortest(system, replace(system, actions=(replace(action_, instances=(step, step)),))) is None
+        for found in (mutate(system, SearchOptions()), by_searches(system, SearchOptions(), monkeypatch)):
+            judged = {one.mutant.label: one for one in found.judged}
+            for label in ("go: 'at the end' left out", "go: 'at the end' negated"):
+                assert (judged[label].answer, judged[label].difference) == (expected, None)
+
+
+N = b.var("n", RangeSort(0, 3))
+
+
 def test_a_property_that_notices_nothing_is_named() -> None:
     """The bell's property is idle if only the tank is filled otherwise."""
     found = mutate(TANK, SearchOptions(), only=lambda mutant: mutant.kind == "fairness")
@@ -292,6 +316,22 @@ def test_known_steps_change_no_answer(first: int, monkeypatch: pytest.MonkeyPatc
     for seed in range(first, first + 4):
         with suppress(ModelError, UsageError):  # no initial state, no property that holds, a mistake
             compare_with_searches(random_system(Random(seed)), SearchOptions(max_states=5_000), monkeypatch)
+
+
+def test_mutants_after_the_time_limit_are_not_examined() -> None:
+    """They are undecided, and cost nothing: not even one that is equal at a glance is called equivalent."""
+    with limited(60):
+        seen: list[str] = []
+
+        def late(judged: JudgedMutant, number: int) -> None:
+            seen.append(judged.answer)
+            stack.enter_context(limited(1e-9))
+
+        with ExitStack() as stack:
+            found = mutate(TANK, SearchOptions(), on_judged=late)
+    assert seen[0] == KILLED
+    assert {one.because for one in found.judged[1:]} == {"not examined: time limit of 1e-09 s reached"}
+    assert found.counts == {KILLED: 1, UNDECIDED: len(seen) - 1}
 
 
 def test_a_mutant_with_many_new_states_is_searched_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,10 +28,10 @@ def mutate(
 ) -> Mutation:
     """Changes the rules of a model in small ways and judges each mutant by its properties, as `streamproof mutate` does.
 
-    The arguments are those of `check`; `options` has `max_states`, `memory` and `time_limit`, for each mutant. `only` chooses
-    mutants, and `on_judged` is called with each answer and its number. `parts`: also judge the parts of the
-    properties. Raises `UsageError` if the search of the original is not complete or none of its properties holds, else as
-    `check`.
+    The arguments are those of `check`; `options` has `max_states` and `memory`, for each search, and `time_limit`, for all of
+    them: mutants that are left then are undecided. `only` chooses mutants, and `on_judged` is called with each answer and its
+    number. `parts`: also judge the parts of the properties. Raises `UsageError` if the search of the original is not complete
+    or none of its properties holds, else as `check`.
     """
     chosen = choose_system(model, properties, variant, size, parameters, options)
     for name in options.given():

@@ -7,6 +7,7 @@ neither knows two edits within one tick of the clock.
 
 from __future__ import annotations
 
+import errno
 import gc
 import hashlib
 import importlib
@@ -25,6 +26,7 @@ from typing import Any, NoReturn
 import streamproof
 from streamproof.base.errors import UsageError
 from streamproof.base.text import inner, standard_output, visible
+from streamproof.cli.verbs import BROKEN_PIPE, run
 from streamproof.supervisor import finish, supervised
 
 PAUSE = 0.1
@@ -35,49 +37,54 @@ INSTALLED = tuple(
 """Folders of files that no user edits."""
 OURS = os.path.dirname(os.path.realpath(streamproof.__file__)) + os.sep
 Content = dict[str, str | None]
-"""The digest of each file, None for one that does not exist."""
+"""The digest of each file and folder, None for one that does not exist."""
 
 
 def watch(model: str, words: list[str]) -> NoReturn:
     """Runs the program with `words` now, and again after each change of a Python file that the last run read, or of the list
-    of those in the folder of the model, until Ctrl-C.
+    of those in the folder of the model and in those where it looked for modules, until Ctrl-C.
 
-    Raises `UsageError` for a model without a file.
+    Raises `UsageError` for a model without a file. One that is deleted later may come back: editors replace files.
     """
     place = model if model.endswith(".py") else model.rpartition(":")[0]
     if not place.endswith(".py"):
         raise UsageError("--watch needs the file of a model", remedy="give file.py, or file.py:Name")
-    folder, read = Path(place).parent, Content()
+    if not Path(place).is_file():
+        raise UsageError(f"{place} does not exist", remedy="check the path")
+    folder, read = os.path.realpath(Path(place).parent), Content()
     while True:
-        if not (folder / Path(place).name).is_file():
-            raise UsageError(f"{place} does not exist", remedy="check the path")
-        near = _beside(folder)
-        before = _now(dict.fromkeys([*near, *read]))
+        before = _now(dict.fromkeys([folder, *_beside(folder), *read]))
         report = _run(words)
-        # A file that was known is compared with its content before the run, another one with what the run read.
-        read = before if not report else {name: before.get(name, digest) for name, digest in report["read"].items()}
-        sys.stderr.write(f"streamproof: watching {visible(str(folder))}; Ctrl-C ends\n")
+        # A file that was known is compared with its content before the run, another one with what the run read. One that has
+        # changed meanwhile may have been missing when the run looked for it.
+        seen = report.get("read", before)
+        kept = {name: digest for name, digest in before.items() if name in (folder, *seen) or _digest(name) != digest}
+        read = {**seen, **kept}
+        sys.stderr.write(f"streamproof: watching {visible(str(Path(place).parent))}; Ctrl-C ends\n")
         sys.stderr.flush()
         _prepare(report.get("modules", ()))
-        while _beside(folder) == near and _now(read) == read:
+        while _now(read) == read:
             time.sleep(PAUSE)
 
 
-def _beside(folder: Path) -> list[str]:
-    """The Python files of a folder."""
+def _beside(folder: str | Path) -> list[str]:
+    """The Python files of a folder, without the hidden ones of editors."""
     with suppress(OSError), os.scandir(folder) as entries:
-        return sorted(os.path.realpath(entry.path) for entry in entries if entry.name.endswith(".py"))
+        names = [entry.path for entry in entries if entry.name.endswith(".py") and not entry.name.startswith(".")]
+        return sorted(map(os.path.realpath, names))
     return []
 
 
 def _now(names: Iterable[str]) -> Content:
-    """The content of files."""
+    """The content of files and folders."""
     return {name: _digest(name) for name in names}
 
 
 def _digest(name: str) -> str | None:
+    """The digest of a file, or of the list of the Python files of a folder; None if there is none."""
     try:
-        return hashlib.blake2b(Path(name).read_bytes()).hexdigest()
+        text = json.dumps(_beside(name)).encode() if os.path.isdir(name) else Path(name).read_bytes()
+        return hashlib.blake2b(text).hexdigest()
     except OSError:
         return None
 
@@ -90,7 +97,8 @@ def _prepare(modules: Iterable[str]) -> None:
 
 
 def _run(words: list[str]) -> dict[str, Any]:
-    """One run in a process of its own; its files and modules, or nothing if it was killed."""
+    """One run in a process of its own; its files and modules, or nothing if it was killed. Raises `BrokenPipeError` if nobody
+    reads what it prints."""
     standard_output().flush()
     reading, writing = os.pipe()
     child = os.fork()
@@ -101,25 +109,27 @@ def _run(words: list[str]) -> dict[str, Any]:
     try:
         with os.fdopen(reading, "rb") as stream:
             text = stream.read()
-        os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except KeyboardInterrupt:
         os.kill(child, signal.SIGINT)  # it prints what it has found so far
         os.waitpid(child, 0)
         raise
+    if code == BROKEN_PIPE:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
     return json.loads(text) if text else {}
 
 
 def _check(words: list[str], report: int) -> int:
     """One run; reports which files of the user it read, as it read them, and which modules of the program."""
-    from streamproof.cli.verbs import run
-
     sys.argv, sys.stdout = [sys.argv[0], *words], inner(standard_output())
     read, known = Content(), set(sys.modules)
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(arguments[0], str | os.PathLike) and str(arguments[0]).endswith(".py"):
+        if event not in ("open", "os.listdir") or not isinstance(arguments[0], str | os.PathLike):
+            return
+        if event == "os.listdir" or str(arguments[0]).endswith(".py"):
             name = os.path.realpath(str(arguments[0]))
-            if name not in read and not name.startswith((*INSTALLED, OURS)):
+            if name not in read and not (name + os.sep).startswith((*INSTALLED, OURS)):
                 read[name] = None  # reading it here is such an event, too
                 read[name] = _digest(name)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 from streamproof.base.errors import EvaluationError, StreamproofError, TooLarge, UsageError
 from streamproof.base.options import PYTHON, SearchOptions
@@ -17,7 +18,8 @@ from streamproof.explicit.exploration import Exploration, expect_initial_state, 
 from streamproof.explicit.findings import SearchJudge
 from streamproof.explicit.level_search import ReductionPlan, Stop
 from streamproof.explicit.witness import Disagreement, Witnesses
-from streamproof.mutation.known_graph import MOST_STATES, ChangedSystem, KnownGraph, MutantSearch, distinct_keys
+from streamproof.interrupts import left, limit
+from streamproof.mutation.known_graph import MOST_STATES, ChangedSystem, KnownGraph, MutantSearch, by_key
 from streamproof.mutation.mutants import Mutant, mutants
 from streamproof.mutation.property_parts import PropertyPart, property_parts
 from streamproof.system.interpreter import Interpreter
@@ -233,6 +235,8 @@ class _MutantJudge:
 
     def judged(self, mutant: Mutant) -> JudgedMutant | None:
         """The answer about a mutant; None after an interrupt."""
+        if left() <= 0:
+            return JudgedMutant(mutant, UNDECIDED, because=f"not examined: time limit of {limit():g} s reached")
         try:
             found = self._by_graph(mutant) if self._graph is not None else self._by_search(mutant)
         except (UsageError, Disagreement):
@@ -283,7 +287,7 @@ class _MutantJudge:
             findings,
             stopped,
             mistake=mistake is not None,
-            difference=lambda: initial if first is None else self._difference(mutant, first),
+            difference=lambda: (True, initial) if first is None else self._difference(mutant, first),
         )
 
     def _findings(self, judge: SearchJudge, mistake: Mistake | None) -> Iterator[Finding]:
@@ -308,7 +312,7 @@ class _MutantJudge:
         stopped: str | None,
         *,
         mistake: bool,
-        difference: Callable[[], MutantDifference | None],
+        difference: Callable[[], tuple[bool, MutantDifference | None]],
     ) -> JudgedMutant:
         noticing = (Verdict.VIOLATED,) if mistake else (Verdict.VIOLATED, Verdict.ERROR)
         violated = {f.property for f in findings if f.verdict in noticing}
@@ -319,38 +323,37 @@ class _MutantJudge:
         if undecided is not None or stopped is not None:
             because = undecided.because if undecided is not None else f"the search ended early ({stopped})"
             return JudgedMutant(mutant, UNDECIDED, because=because.splitlines()[0])
-        shown = difference()
-        if shown is None and mutant.kind != "fairness":
-            return JudgedMutant(mutant, EQUIVALENT)
-        return JudgedMutant(mutant, SURVIVED, difference=shown)
+        differs, shown = difference()
+        return JudgedMutant(mutant, SURVIVED if differs else EQUIVALENT, difference=shown)
 
-    def _difference(self, mutant: Mutant, first: int = 0) -> MutantDifference | None:
-        """The first difference in the order of the search, which has the shortest behaviour; from no state before the number
-        `first` the steps differ."""
-        interpreter = Interpreter(mutant.system)
+    def _difference(self, mutant: Mutant, first: int = 0) -> tuple[bool, MutantDifference | None]:
+        """Whether the steps or their fairness differ, and the first other step in the order of the search, which has the
+        shortest behaviour; from no state before the number `first` the steps differ."""
+        interpreter, differs = Interpreter(mutant.system), False
+        if mutant.kind == "fairness":
+            return True, None
         if mutant.action is None:
-            return self._initial(interpreter)
-        before, after = (
-            dict(zip(distinct_keys(some), some, strict=True))
-            for some in (self._system.action(mutant.action).instances, mutant.system.action(mutant.action).instances)
-        )
-        changed = [
-            (before.get(key), after.get(key))
+            begins = self._initial(interpreter)
+            return begins is not None, begins
+        ours, theirs = self._system.action(mutant.action).instances, mutant.system.action(mutant.action).instances
+        before, after = by_key(ours), by_key(theirs)
+        groups = [
+            ([ours[at] for at in before.get(key, ())], [theirs[at] for at in after.get(key, ())])
             for key in dict.fromkeys([*before, *after])
-            if before.get(key) != after.get(key)
         ]
+        changed = [pair for pair in groups if pair[0] != pair[1]]
+        one, other = (list(chain(*(pair[side] for pair in changed))) for side in (0, 1))
         states = self._states if self._graph is None else map(self._graph.scalarised.decode, self._graph.states[first:])
         for number, state in enumerate(states, 0 if self._graph is None else first):
-            ours = list(self._steps(self._interpreter, [one for one, _ in changed], state))
-            theirs = list(self._steps(interpreter, [other for _, other in changed], state))
-            if ours != theirs:
-                pairs = zip(changed, ours, theirs, strict=True)
-                different = [(one or other, was, now) for (one, other), was, now in pairs if was != now]
-                labels = [(instance.label, was, now) for instance, was, now in different if instance is not None]
-                gained = tuple((label, self._does(state, now)) for label, _, now in labels if now is not None)
-                lost = tuple((label, self._does(state, was)) for label, was, _ in labels if was is not None)
-                return MutantDifference(self._trace(number), gained, lost)
-        return None
+            was, now = self._steps(self._interpreter, one, state), self._steps(interpreter, other, state)
+            differs = differs or was != now
+            gained, lost = (
+                tuple((label, self._does(state, step)) for label, step in steps if (label, step) not in others)
+                for steps, others in ((now, was), (was, now))
+            )
+            if gained or lost:
+                return True, MutantDifference(self._trace(number), gained, lost)
+        return differs, None
 
     def _does(self, state: State, after: State | str) -> str:
         if isinstance(after, str):
@@ -358,14 +361,18 @@ class _MutantJudge:
         return f"changes {', '.join(map(str, changes(self._system, state, after))) or 'nothing'}"
 
     def _steps(
-        self, interpreter: Interpreter, instances: Sequence[Instance | None], state: State
-    ) -> Iterator[State | str | None]:
-        """What each instance leads to; a text if evaluating it fails."""
+        self, interpreter: Interpreter, instances: Sequence[Instance], state: State
+    ) -> dict[tuple[str, State | str], set[object]]:
+        """The steps of instances in order, as labels and next states, with their fairness; a text if evaluating one fails."""
+        found: dict[tuple[str, State | str], set[object]] = {}
         for instance in instances:
             try:
-                yield None if instance is None else interpreter.take(instance, state)
+                after: State | str | None = interpreter.take(instance, state)
             except EvaluationError as error:
-                yield error.message
+                after = error.message
+            if after is not None:
+                found.setdefault((instance.label, after), set()).add((instance.fair, instance.listed))
+        return found
 
     def _initial(self, mutant: Interpreter) -> MutantDifference | None:
         ours = set(self._interpreter.initial_states())

@@ -7,7 +7,6 @@ changed instances, and every instance in the states that the original does not r
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -118,12 +117,13 @@ def truths(system: System, conditions: Sequence[Expr], states: Sequence[State]) 
     return np.frombuffer(found, dtype=np.bool_).reshape(len(states), len(conditions)).T
 
 
-def distinct_keys(instances: Iterable[Instance]) -> Iterator[tuple[object, int]]:
-    """The key of each instance, with its number among those of equal keys."""
-    seen: Counter[object] = Counter()
-    for instance in instances:
-        yield instance.key, seen[instance.key]
-        seen[instance.key] += 1
+def by_key(instances: Iterable[Instance]) -> dict[object, list[int]]:
+    """The numbers of the instances of each key. Which of several takes a step, as of the branches of an action, is no
+    difference, unless in fairness."""
+    found: dict[object, list[int]] = {}
+    for number, instance in enumerate(instances):
+        found.setdefault(instance.key, []).append(number)
+    return found
 
 
 class ChangedSystem:
@@ -140,13 +140,15 @@ class ChangedSystem:
         )
         self.system = _with(known.system, simple, system)
         before, after = known.system.instances, self.system.instances
-        position = {key: at for at, key in enumerate(distinct_keys(after))}
-        self.counterpart = np.array([position.get(key, -1) for key in distinct_keys(before)], dtype=np.int64)
-        """The number of each instance of the original in the mutant; -1: it has none."""
-        same = [at >= 0 and after[at] == i for i, at in zip(before, self.counterpart.tolist(), strict=True)]
-        self.is_same = np.array(same, dtype=np.bool_)
-        kept = {int(at) for at, one in zip(self.counterpart, same, strict=True) if one}
-        self.changed = [at for at in range(len(after)) if at not in kept]
+        theirs = by_key(after)
+        self.counterpart = np.full(len(before), -1, dtype=np.int64)
+        """The number in the mutant of each instance that is not changed; -1: it is."""
+        for key, some in by_key(before).items():
+            others = theirs.get(key, [])
+            if [before[at] for at in some] == [after[at] for at in others]:
+                self.counterpart[some] = others
+        self.is_same = self.counterpart >= 0
+        self.changed = sorted(set(range(len(after))).difference(self.counterpart.tolist()))
         """The numbers of the changed instances."""
         now = {v.name: b.var(v.name, v.sort) for v in self.system.variables}
         still = [all(term is now[name] for name, term in i.updates) for i in after]
@@ -177,35 +179,49 @@ class ChangedSystem:
         ours = ~self.is_same
         if not ours.any() and not self.changed:
             return None
-        changed, numbers, seen = np.array(self.changed, dtype=np.int64), self.counterpart, dict(known.numbers)
+        changed, seen = np.array(self.changed, dtype=np.int64), dict(known.numbers)
+        labels: dict[object, int] = {}
+        before, after = (
+            np.array(
+                [labels.setdefault((i.key, i.fair, i.listed), len(labels)) for i in some.instances], dtype=np.int64
+            )
+            for some in (known.system, self.system)
+        )
         mask = ours[known.instances]
         ends = np.concatenate(([0], np.cumsum(mask)))[known.offsets]
-        was = known.targets[mask], numbers[known.instances[mask]]
+        origins = np.repeat(np.arange(len(known.states)), np.diff(ends))
+        was = origins, before[known.instances[mask]], known.targets[mask]
         size, first = 64, 0
         while first < len(known.states):
             some = known.states[first : first + size]
+            done, now = len(some), (np.zeros(0, dtype=np.int64),) * 3
             if self.changed:
                 noted = array("i"), array("i"), array("i")
                 done = self.expand(some, 0, seen, [], array("i"), array("i"), [], 1 << 60, noted)[0]
                 targets, instances, degrees = (np.array(one, dtype=np.int64) for one in noted)
-                instances = changed[instances]
                 rows = np.repeat(np.arange(first, first + len(degrees)), degrees)
-                targets = np.where(self.is_still[instances[: len(rows)]], rows, targets[: len(rows)])
-            else:
-                targets = instances = np.zeros(0, dtype=np.int64)
-                degrees, done = np.zeros(len(some), dtype=np.int64), len(some)
-            before = np.diff(ends[first : first + done + 1])
-            differ = np.flatnonzero(before != degrees)
-            count = int(differ[0]) if len(differ) else done
-            low, edges = int(ends[first]), int(ends[first + count] - ends[first])
-            other = (was[0][low : low + edges] != targets[:edges]) | (was[1][low : low + edges] != instances[:edges])
-            at = np.flatnonzero(other)
-            if len(at):
-                return first + int(np.searchsorted(np.cumsum(degrees), at[0], side="right"))
-            if count < len(some):
-                return first + count
+                instances = changed[instances[: len(rows)]]
+                now = rows, after[instances], np.where(self.is_still[instances], rows, targets[: len(rows)])
+            edges = slice(ends[first], ends[first + done])
+            differ = _first_difference(_in_order(*(one[edges] for one in was)), _in_order(*now))
+            if differ is not None or done < len(some):
+                return first + done if differ is None else differ
             first, size = first + len(some), min(2 * size, LARGEST_BATCH)
         return None
+
+
+def _in_order(rows: Numbers, labels: Numbers, targets: Numbers) -> Numbers:
+    """The set of some steps: rows of the sources, labels and targets, in this order."""
+    found = np.stack((rows, labels, targets))[:, np.lexsort((targets, labels, rows))]
+    return found[:, np.append(True, (found[:, 1:] != found[:, :-1]).any(axis=0))[: found.shape[1]]]
+
+
+def _first_difference(was: Numbers, now: Numbers) -> int | None:
+    """The first row of which two sets of steps in order have other steps."""
+    size = min(was.shape[1], now.shape[1])
+    differ = np.flatnonzero((was[:, :size] != now[:, :size]).any(axis=0))
+    at = int(differ[0]) if len(differ) else size
+    return min((int(one[0, at]) for one in (was, now) if at < one.shape[1]), default=None)
 
 
 def _with(whole: System, part: System, mutant: System) -> System:
