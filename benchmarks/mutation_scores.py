@@ -5,13 +5,15 @@
 Each model runs at its small size, in a process of its own. Its mutants are judged in their order until the seconds of
 processor time are over; a model with more states is not run. Survivors are classified by a comparison of all their
 behaviours with the model's.
-Results are kept in build/mutation_scores/, so that a run that was ended goes on; `--write` makes the page of what is there.
+Results are kept in build/mutation_scores/, so that a run that was ended goes on; `--write` makes the page of what is there,
+and keeps the lines of other models.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -138,26 +140,53 @@ def cells(result: dict[str, Any]) -> str:
     return f"| {' | '.join(parts)} |"
 
 
-def page(results: list[dict[str, Any]]) -> Iterator[str]:
-    """The lines of the page."""
-    done = [r for r in results if r.get("judged")]
-    others = [r for r in results if r not in done]
-    seconds, limit = {r["seconds"] for r in results}, {r["limit"] for r in results}
-    counts = Counter(one["answer"] for r in done for one in r["judged"])
-    different = counts["killed"] + counts["survived"]
+def lines(results: list[dict[str, Any]]) -> tuple[dict[str, str], ...]:
+    """Model -> its line, in each list of the page: the table, idle properties, wider survivors, models that were not run."""
+    table, idle, wider, others = {}, {}, {}, {}
+    for r in results:
+        name = f"`{r['model']}`"
+        if not r.get("judged"):
+            others[name] = f"* {name}: {r.get('why', 'no mutant was judged within the time')}"
+            continue
+        table[name] = cells(r)
+        if r["idle"]:
+            idle[name] = f"* {name}: {', '.join(f'`{prop}`' for prop in r['idle'])}"
+        texts = [f"`{one['mutant']}`" for one in r["judged"] if one["class"] == WIDER]
+        if texts:
+            wider[name] = f"* {name}: {'; '.join(texts)}"
+    return table, idle, wider, others
+
+
+def kept_lines(text: str, without: set[str]) -> tuple[dict[str, str], ...]:
+    """The lines of a page, as `lines`, about models that have no result now."""
+    parts = re.split(r"^## .*$", text, flags=re.M)
+    found = ({m[1]: m[0] for m in re.finditer(r"^[|*] (`[\w.]+`).*$", part, re.M)} for part in parts)
+    return tuple({name: line for name, line in part.items() if name not in without} for part in found)
+
+
+def page(old: str, results: list[dict[str, Any]], names: list[str], seconds: float, limit: int) -> Iterator[str]:
+    """The lines of the page: models without a result now keep theirs of the old page."""
+    before = kept_lines(old, {f"`{r['model']}`" for r in results})
+    now = lines(results)
+    table, idle, wider, others = ({**a, **b} for a, b in zip(before, now, strict=True))
+    for name in (f"`{n}`" for n in names):
+        if name not in table and name not in others:
+            others[name] = f"* {name}: not run"
+    rows = [[int(cell.split()[0].replace(",", "")) for cell in line.split("|")[3:8]] for line in table.values()]
+    judged, killed, survived, equivalent, _ = (sum(column) for column in zip(*rows, strict=True))
     yield "# Mutation scores of the bundled models"
     yield ""
     yield (
-        f"[`streamproof mutate`](how-to-mutate.md) changed the rules of {len(done)} of the {len(results)} bundled models in "
-        f"{sum(counts.values()):,} ways, one at a time. The properties"
+        f"[`streamproof mutate`](how-to-mutate.md) changed the rules of {len(table)} of the {len(names)} bundled models in "
+        f"{judged:,} ways, one at a time. The properties"
     )
-    share = 100 * counts["killed"] / different
-    yield f"of the models notice {counts['killed']:,} of the {different:,} changes that make a difference: {share:.1f} %."
-    yield f"{counts['equivalent']:,} mutants are proved to be equivalent."
+    share = 100 * killed / (killed + survived)
+    yield f"of the models notice {killed:,} of the {killed + survived:,} changes that make a difference: {share:.1f} %."
+    yield f"{equivalent:,} mutants are proved to be equivalent."
     yield ""
     yield "`python benchmarks/mutation_scores.py --write` wrote this page. Each model runs at its small size, those without"
     yield (
-        f"sizes at their defaults, with at most {max(limit):,} states and {max(seconds):.0f} seconds of processor time for "
+        f"sizes at their defaults, with at most {limit:,} states and {seconds:.0f} seconds of processor time for "
         "its mutants, in their order."
     )
     yield "*Mutants* says how many were judged where the time was over before the last one. The variants of a model, which"
@@ -169,35 +198,27 @@ def page(results: list[dict[str, Any]]) -> Iterator[str]:
     for name, text in CLASSES.items():
         yield f"  *{name}*: {text}."
     yield ""
-    yield "Models that Flink's logs are followed by, such as `job_restarts`, `task_attempt` and `split_assignment`, have"
-    yield "few properties: what their rules exclude is judged in logs."
     yield "Models of public specifications (`reference.*`) have the properties of their publications."
     yield ""
     yield f"| model | states | mutants | {' | '.join(ANSWERS)} | score | {' | '.join(CLASSES)} |"
     yield "|---|--:|--:|" + "--:|" * (len(ANSWERS) + 1 + len(CLASSES))
-    yield from (cells(r) for r in done)
-    yield ""
-    yield "## Properties that notice no mutant"
-    yield ""
-    yield "Among the mutants that were judged. It may be weaker than it looks, or follow from types of variables."
-    yield ""
-    for r in done:
-        if r["idle"]:
-            yield f"* `{r['model']}`: {', '.join(f'`{name}`' for name in r['idle'])}"
-    yield ""
-    yield "## Survivors that are wider"
-    yield ""
-    yield "What the specifications do not exclude, in the words of `mutate`:"
-    yield ""
-    for r in done:
-        wider = [one["mutant"] for one in r["judged"] if one["class"] == WIDER]
-        if wider:
-            yield f"* `{r['model']}`: {'; '.join(f'`{text}`' for text in wider)}"
-    yield ""
-    yield "## Models that were not run"
-    yield ""
-    for r in others:
-        yield f"* `{r['model']}`: {r.get('why', 'no mutant was judged within the time')}"
+    yield from (table[name] for name in sorted(table, key=lambda n: n.strip("`")))
+    for title, text, listed in (
+        (
+            "Properties that notice no mutant",
+            "Among the mutants that were judged. It may be weaker than it looks, or follow from types of variables.",
+            idle,
+        ),
+        ("Survivors that are wider", "What the specifications do not exclude, in the words of `mutate`:", wider),
+        ("Models that were not run", "", others),
+    ):
+        yield ""
+        yield f"## {title}"
+        yield ""
+        if text:
+            yield text
+            yield ""
+        yield from (listed[name] for name in sorted(listed, key=lambda n: n.strip("`")))
 
 
 def main() -> None:
@@ -213,10 +234,10 @@ def main() -> None:
     if given.only != []:
         run(given.only or every, given.seconds, given.states, again=given.again)
     if given.write:
-        kept = {n: KEPT / f"{n}.json" for n in every}
-        missing = {"why": "not run", "seconds": given.seconds, "limit": given.states}
-        results = [json.loads(p.read_text()) if p.exists() else {"model": n, **missing} for n, p in kept.items()]
-        PAGE.write_text("\n".join(page(results)) + "\n", encoding="utf-8")
+        kept = [KEPT / f"{n}.json" for n in every]
+        results = [json.loads(p.read_text()) for p in kept if p.exists()]
+        old = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text("\n".join(page(old, results, every, given.seconds, given.states)) + "\n", encoding="utf-8")
         print(PAGE)
 
 

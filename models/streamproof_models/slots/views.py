@@ -10,7 +10,7 @@ An allocation id is used once. This is the machine that follows Flink's logs.
 
 from __future__ import annotations
 
-from streamproof import Array, Bool, Enum, Model, Range, State, action, require
+from streamproof import WEAK, Array, Bool, Enum, Model, Range, State, action, require
 from streamproof_models.slots.rules import SlotRules
 
 
@@ -19,7 +19,7 @@ class SlotViews(SlotRules, Model):
 
     name = "slot_views"
     check_deadlock = False
-    """Nothing has to happen."""
+    """No component has to act, except the ResourceManager: a slot that is free at its TaskExecutor is free."""
     sizes = {"small": {}, "medium": {"allocations": 2}}
     instance_bounds = ("allocations",)
     allocations: int = 1
@@ -81,7 +81,7 @@ class SlotViews(SlotRules, Model):
         require(s.rm[a] == "PENDING" and s.allocated[a])
         s.rm[a] = "ALLOCATED"
 
-    @action(a="allocations")
+    @action(a="allocations", fairness=WEAK)
     def free_allocation(self, s, a):
         """The slot is free at the TaskExecutor, or the TaskExecutor is lost."""
         require(s.rm[a] != "UNUSED")
