@@ -8,7 +8,9 @@ import pytest
 
 from model_verdicts import established
 from shares import share
+from streamproof.base.options import SearchOptions
 from streamproof.explicit.exploration import explore
+from streamproof.mutation.judging import mutate
 from streamproof.system import Verdict
 from streamproof_models.regions.scheduling_types import CONSTRAINTS, OUTPUTS, SCHEDULING
 from streamproof_specs.credit.shares import SPEC as SHARES
@@ -119,12 +121,34 @@ def test_every_expected_verdict_is_established(name: str, variant: str | None) -
     established(spec, variant, COUNTS[name][variant])
 
 
+MUTANTS = {
+    "task_descriptors": {
+        "finish: content is not changed": "cached_after_reading",
+        "cancel: failures_left is not changed": "ends_for_cause",
+        "drop: 's.is_over' left out": "cached_until_the_end",
+        "finish: never possible": "cancelled",
+        "lose: never possible": "lost",
+    },
+}
+"""Model -> a change of a rule, and a property that notices it; no variant refutes these."""
+
+
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.model.name)
-def test_every_property_is_refuted_by_a_variant(spec) -> None:  # type: ignore[no-untyped-def]
+def test_every_property_is_refuted_by_a_variant_or_a_mutant(spec) -> None:  # type: ignore[no-untyped-def]
     """No property holds whatever the rules are, and every variant is tried."""
     refuted = {name for expected in spec.expected.values() for name in expected}
-    assert refuted == {p.name for p in spec.system().properties}
+    noticed = {*MUTANTS.get(spec.model.name, {}).values()}
+    assert refuted | noticed == {p.name for p in spec.system().properties}
     assert set(COUNTS[spec.model.name]) == {None, *spec.model.variants}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_noticed(name: str) -> None:
+    """Each change of a rule by the property that it is listed with."""
+    spec = next(s for s in SPECS if s.model.name == name)
+    found = mutate(spec.system(), SearchOptions(), only=lambda mutant: mutant.label in MUTANTS[name])
+    assert {one.mutant.label for one in found.judged} == {*MUTANTS[name]}
+    assert [one.mutant.label for one in found.judged if MUTANTS[name][one.mutant.label] not in one.by] == []
 
 
 @pytest.mark.parametrize("spec", share(SPECS, 2), ids=lambda spec: spec.model.name)
