@@ -142,7 +142,10 @@ def cells(result: dict[str, Any]) -> str:
 
 def lines(results: list[dict[str, Any]]) -> tuple[dict[str, str], ...]:
     """Model -> its line, in each list of the page: the table, idle properties, wider survivors, models that were not run."""
-    table, idle, wider, others = {}, {}, {}, {}
+    table: dict[str, str] = {}
+    idle: dict[str, str] = {}
+    wider: dict[str, str] = {}
+    others: dict[str, str] = {}
     for r in results:
         name = f"`{r['model']}`"
         if not r.get("judged"):
