@@ -370,7 +370,7 @@ def test_no_broken_rule_of_credit_is_proved(variant: str) -> None:
 
 @pytest.mark.parametrize("channels", share([1, 2], 2))
 def test_credit_with_any_buffers_and_any_budget(channels: int) -> None:
-    """Conservation, no overflow, the pool and the limit are proved, from lemmas that nobody wrote."""
+    """Conservation, no overflow, the pool, the limit and the end of a channel are proved, from lemmas that nobody wrote."""
     parametric = SPEC.parametric(("exclusive", "floating", "depth"), channels=channels)
     _expect_all_proved(parametric, {"channels": channels})
 
@@ -407,7 +407,7 @@ def _expect_all_proved(parametric: Any, given: dict[str, int]) -> None:
     ]
     proof = prove_any(parametric, properties, stages)
     assert parametric.system.lemmas == ()
-    assert set(proof.proved) == {"conservation", "no_overflow", "pool_conserved", "within_limit"}
+    assert set(proof.proved) == {"conservation", "no_overflow", "pool_conserved", "within_limit", "nothing_remains"}
 
 
 def test_termination_detection_on_a_ring_of_any_length() -> None:

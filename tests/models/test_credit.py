@@ -17,6 +17,7 @@ COUNTS = {
     "floating-leak": (586, 2437, 15),
     "uncounted-lending": (529, 2393, 15),
     "lost-announcement": (136, 423, 14),
+    "lost-buffer": (137, 425, 14),
     "zero-exclusive": (261, 1077, 19),
     "zero-exclusive-reading": (500, 1141, 29),
     "zero-exclusive-silent": (4, 5, 3),

@@ -136,7 +136,7 @@ class Credit(Model):
     @action(c="channels", fairness=WEAK)
     def request_floating_buffer(self, s, c):
         """The pool gives a buffer to a channel that requires more than it has free."""
-        require(s.available_buffers[c] < s.sender_backlog[c] + self.exclusive)
+        require(self.needs(s, c))
         self.take_floating_buffer(s, c)
 
     def take_floating_buffer(self, s, c):
@@ -183,6 +183,14 @@ class Credit(Model):
     def idle(self, s, c):
         """Nothing that was produced for a channel is unread."""
         return s.buffers_in_backlog[c] + s.in_flight[c] + s.received_buffers[c] == 0
+
+    def unread(self, s, c):
+        """Number of buffers of a channel that are to be produced or read."""
+        return s.to_produce[c] + s.buffers_in_backlog[c] + s.in_flight[c] + s.received_buffers[c]
+
+    def needs(self, s, c):
+        """Whether a channel requires more buffers than it has free."""
+        return s.available_buffers[c] < s.sender_backlog[c] + self.exclusive
 
     def all_read(self, s):
         """Every consumer reads."""

@@ -56,6 +56,16 @@ class LostAnnouncement(Credit, variant="lost-announcement"):
         s.announced_credit[c] -= 1
 
 
+class LostBuffer(Credit, variant="lost-buffer"):
+    """Buffers may be lost on the wire, with their credits."""
+
+    @action(c="channels")
+    def lose(self, s, c):
+        """A buffer on the wire does not arrive."""
+        require(s.in_flight[c] > 0)
+        s.in_flight[c] -= 1
+
+
 class ZeroExclusive(Credit, variant="zero-exclusive"):
     """Channels have floating buffers only."""
 

@@ -215,6 +215,7 @@ SPEC = Spec(
             "accounted": "violated",
             "flow.conservation": "violated",
             "flow.isolation": "violated",
+            "flow.told": "violated",
         },
         "not-stopped": {"nothing_after": "violated"},
         "uncounted-lending": {"flow.pool_conserved": "violated", "flow.within_limit": "violated"},
@@ -223,6 +224,8 @@ SPEC = Spec(
             "barrier_isolation": "violated",
             "flow.isolation": "violated",
             "flow.conservation": "violated",
+            "flow.announced_in_need": "violated",
+            "flow.told": "violated",
         },
         "zero-exclusive-keeping": {
             "checkpointed": "violated",
@@ -230,8 +233,11 @@ SPEC = Spec(
             "flow.consumed": "violated",
             "flow.isolation": "violated",
             "flow.returned": "violated",
+            "flow.told": "violated",
         },
         "zero-exclusive-no-reset": {
+            "flow.announced_in_need": "violated",
+            "flow.told": "violated",
             "accounted": "violated",
             "barrier_isolation": "violated",
             "flow.no_overflow": "violated",

@@ -54,7 +54,7 @@ SPEC = Spec(
     properties=(in_time, sender_within_limit, event_flushes, visible, unblocked),
     carries={"flow": FLOW},
     expected={
-        "only-when-full": {"in_time": "violated", "visible": "violated"},
+        "only-when-full": {"in_time": "violated", "visible": "violated", "flow.stalls_at_the_end": "violated"},
         "flushed-once": {"in_time": "violated", "visible": "violated"},
         "event-waits": {"event_flushes": "violated"},
         "no-limit": {"sender_within_limit": "violated"},
