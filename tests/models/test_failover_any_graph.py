@@ -190,7 +190,7 @@ def test_safety_is_proved_for_every_job_graph(tmp_path: Path) -> None:
     words = ["prove", "failover_any_graph", "--any", FREE, "--timeout", "900"]
     assert run([*words, "-q", "--json", str(out), "--certificate", str(certificate)]) == 0
     verdicts = {p["name"]: (p["verdict"], p["sizes"]) for p in json.loads(out.read_text())["properties"]}
-    assert len(verdicts) == 6
+    assert len(verdicts) == 20
     assert {*verdicts.values()} == {("holds", "any")}
     assert run(["verify-certificate", str(certificate), "-q"]) == 0
 
@@ -203,5 +203,5 @@ def test_what_a_variant_breaks_is_not_proved(variant: str, tmp_path: Path) -> No
     words = ["prove", "failover_any_graph", "--variant", variant, "--any", FREE, "--timeout", "900"]
     run([*words, "-q", "--json", str(out), "--out", str(tmp_path)])
     verdicts = {p["name"]: p["verdict"] for p in json.loads(out.read_text())["properties"]}
-    assert len(verdicts) == 6
+    assert len(verdicts) == 20
     assert all(verdicts[name] != "holds" for name in SPEC.expected[variant])

@@ -18,6 +18,7 @@ from streamproof.system import Verdict
 from streamproof_models.partitions.counts import PartitionCounts
 from streamproof_models.partitions.machine import Close, Deploy, PartitionLifecycle, Release
 from streamproof_specs.partitions.counts import SPEC
+from streamproof_specs.partitions.counts_steps import STEPS
 from streamproof_specs.partitions.properties import SPEC as LIFECYCLE
 
 COUNTS: dict[str | None, tuple[int, int, int]] = {
@@ -200,9 +201,11 @@ def test_a_broken_rule_is_no_step_of_the_counts(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", share([*SPEC.expected], 4))
 def test_counterexamples_are_as_long_as_those_of_the_lifecycle(variant: str) -> None:
-    """Each is the known one: `partition_lifecycle` needs a step more where another job has to register."""
+    """Each is the known one: `partition_lifecycle` needs a step more where another job has to register. What a step may
+    change is stated of the counts alone."""
     more = int(variant == "cleanup-of-all-jobs")
-    found = lengths(SPEC, variant, {})
+    own = {function.__name__ for function in STEPS}
+    found = {name: length for name, length in lengths(SPEC, variant, {}).items() if name not in own}
     assert {name: length + more for name, length in found.items()} == {
         name: length for name, length in lengths(LIFECYCLE, variant, {}).items() if name in found
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamproof import Spec, invariant, leads_to, step, temporal
 from streamproof_models.credit import flush_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.credit.flush import CreditFlush
+from streamproof_specs.credit.flush_steps import STEPS
 from streamproof_specs.credit.properties import SPEC as FLOW
 
 
@@ -51,12 +52,14 @@ def unblocked(m, s):
 
 SPEC = Spec(
     CreditFlush,
-    properties=(in_time, sender_within_limit, event_flushes, visible, unblocked),
+    properties=(in_time, sender_within_limit, event_flushes, visible, unblocked, *STEPS),
     carries={"flow": FLOW},
     expected={
-        "only-when-full": {"in_time": "violated", "visible": "violated", "flow.stalls_at_the_end": "violated"},
-        "flushed-once": {"in_time": "violated", "visible": "violated"},
-        "event-waits": {"event_flushes": "violated"},
+        "only-when-full": dict.fromkeys(
+            ("in_time", "visible", "flushed_by_the_clock", "flow.stalls_at_the_end"), "violated"
+        ),
+        "flushed-once": {"in_time": "violated", "visible": "violated", "flushed_by_the_clock": "violated"},
+        "event-waits": {"event_flushes": "violated", "events_one_by_one": "violated"},
         "no-limit": {"sender_within_limit": "violated"},
         "credit-before-free": {"flow.conservation": "violated", "flow.no_overflow": "violated"},
         "uncounted-lending": {"flow.pool_conserved": "violated", "flow.within_limit": "violated"},

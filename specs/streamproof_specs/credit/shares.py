@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof import Spec, invariant, leads_to, step, temporal
+from streamproof import Spec, invariant, leads_to, reachable, step, temporal
 from streamproof_models.credit.shares import BufferShares
 
 
@@ -38,9 +38,42 @@ def gets_buffer(m, s):
     return all(leads_to(s.size[p] > 0, s.held[p] > 0 or not s.created[p]) for p in m.every)
 
 
+@invariant
+def held_once(m, s):
+    """No buffer is held by two pools, and a pool that is destroyed has none and is due none."""
+    return sum(s.held[p] for p in m.every) <= m.buffers and all(
+        s.created[p] or (s.held[p] == 0 and s.size[p] == 0) for p in m.every
+    )
+
+
+@step
+def one_at_a_time(m, s, t):
+    """A buffer is requested or recycled alone, while no pool comes or goes."""
+    return sum(int(t.held[p] != s.held[p]) + int(t.created[p] != s.created[p]) for p in m.every) <= 1 and all(
+        t.held[p] in (s.held[p] - 1, s.held[p], s.held[p] + 1) for p in m.every
+    )
+
+
+@reachable
+def all_in_use(m, s):
+    """As many pools as there are buffers for what they require hold all buffers that they can use."""
+    full = m.fits_another(s) and not all(s.created)
+    used = m.free(s) == 0 or all(s.held[p] == s.size[p] for p in m.every)
+    return not full and any(s.created) and used
+
+
 SPEC = Spec(
     BufferShares,
-    properties=(same_shares, requirements_met, all_distributed, within_share, gets_buffer),
+    properties=(
+        same_shares,
+        requirements_met,
+        all_distributed,
+        within_share,
+        gets_buffer,
+        held_once,
+        one_at_a_time,
+        all_in_use,
+    ),
     expected={
         "weak-requests": {"gets_buffer": "violated"},
         "overcommitted": {"requirements_met": "violated", "all_distributed": "violated"},

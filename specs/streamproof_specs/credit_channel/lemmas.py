@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof import lemma
+from streamproof import invariant, lemma
 from streamproof_models.credit_channel import PRIORITY, TIMEOUTABLE
 
 
@@ -50,7 +50,7 @@ def buffers(m, s):
     return m.exclusive + m.floating if s.channel_released else m.available(s)
 
 
-@lemma
+@invariant
 def nothing_before_it_opens(m, s):
     """Before the reader has its view nothing is sent, received or gained; exclusive buffers precede the request."""
     sends = s.sequence_number == 0 and not s.is_blocked and (s.reader_created or s.num_credits_available == 0)
@@ -66,7 +66,7 @@ def nothing_before_it_opens(m, s):
     return (opened or idle) and (s.reader_created or not opened) and (s.exclusive_requested or not requested)
 
 
-@lemma
+@invariant
 def requested_once(m, s):
     """The subpartition is requested once."""
     return s.partition_requests + int(s.reader_created) <= 1
@@ -91,7 +91,7 @@ def made_one_by_one(m, s):
     return not m.pipelined or events + int(data) <= s.total_number_of_buffers
 
 
-@lemma
+@invariant
 def whole_messages(m, s):
     """Each message of a pipelined partition is one buffer, and is received completely at once."""
     whole = s.partial_buffers_received == 0 and s.bytes_received == 0
@@ -104,7 +104,7 @@ def backlogs_in_buffers(m, s):
     return m.exclusive == 0 or all(x.message == "BufferResponse" for x in s.responses)
 
 
-@lemma
+@invariant
 def numbers_conserved(m, s):
     """Every number that was sent has been received or is on its way, or was discarded."""
     arrived = s.sequence_number - numbers_in_flight(s)
@@ -120,7 +120,7 @@ def received_are_numbered(m, s):
     return alone and ordered <= received and urgent <= received
 
 
-@lemma
+@invariant
 def requested_for_data(m, s):
     """A buffer is requested for the next message only, which is a data message."""
     fits = not s.buffer_requested or (len(s.responses) > 0 and is_data(m, s.responses.head))
@@ -194,7 +194,7 @@ def data_are_not_empty(m, s):
     return not m.pipelined or m.exclusive == 0 or all(not is_data(m, x) or x.size > 0 for x in s.responses)
 
 
-@lemma
+@invariant
 def stopped_by_a_barrier(m, s):
     """The subpartition is blocked while one blocking event is on its way or handled, and until it is resumed."""
     handled = int(s.blocking_event in ("RECEIVED", "POLLED")) + int(s.resume_consumption_sent)
@@ -213,7 +213,7 @@ def nothing_overtakes_a_barrier(m, s):
     )
 
 
-@lemma
+@invariant
 def blocked_in_order(m, s):
     """A blocking event that was received is kept until it is polled; only channels without exclusive buffers release."""
     received = s.received_blocking_event is None or s.blocking_event == "RECEIVED"
@@ -227,7 +227,7 @@ def priority_apart(m, s):
     return alone and (PRIORITY not in m.data_types or all(x != PRIORITY for x in s.buffers))
 
 
-@lemma
+@invariant
 def resumed_behind_credits(m, s):
     """The AddCredits before ResumeConsumption are on their way."""
     return s.add_credits_before_resume <= len(s.add_credits)

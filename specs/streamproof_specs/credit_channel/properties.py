@@ -14,6 +14,7 @@ from streamproof_models.credit_channel import (  # noqa: F401  (declaring a vari
     Renumbered,
     Unpaid,
 )
+from streamproof_specs.credit_channel.calls import CALLS
 from streamproof_specs.credit_channel.lemmas import LEMMAS, credit, data_in_flight
 
 
@@ -44,13 +45,25 @@ def numbered(m, s, t):
     return increase and t.expected_sequence_number <= t.sequence_number
 
 
+UNSEEN = (
+    "cancelled_by_consumer",
+    "floating_as_required",
+    "handled_once",
+    "nothing_before_it_opens",
+    "required_for_backlog",
+    "sent_while_readable",
+)
+"""What traces of messages alone do not show: the backlog, the pool and the release are not recorded."""
+
 SPEC = Spec(
     CreditChannel,
-    properties=(conserved, no_overflow, nothing_behind_a_barrier, numbered, *LEMMAS),
+    properties=(conserved, no_overflow, nothing_behind_a_barrier, numbered, *CALLS, *LEMMAS),
     expected={
         "doubled-credit": {"conserved": "violated", "no_overflow": "violated"},
         "unpaid": {"conserved": "violated", "no_overflow": "violated"},
-        "barrier-passes": {"nothing_behind_a_barrier": "violated"},
+        "barrier-passes": {"nothing_behind_a_barrier": "violated", "stopped_by_a_barrier": "violated"},
         "renumbered": {"numbered": "violated"},
+        "flink": {"cancelled_by_consumer": "violated"},
+        "outlined": dict.fromkeys(UNSEEN, "violated"),
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamproof import Spec, invariant, lemma, step
 from streamproof_models.failover.any_graph import ACTIVE, FailoverAnyGraph
+from streamproof_specs.failover.any_graph_steps import STEPS
 from streamproof_specs.failover.lemmas import ENDED
 
 # --- properties: those of `failover`
@@ -205,15 +206,18 @@ SPEC = Spec(
         inputs_exist,
         stops_before_restart,
         fresh_attempts,
+        *STEPS,
         *LEMMAS,
     ),
     expected={
-        "no-downstream-restart": {"consistent_result": "violated"},
-        "individual": {"no_mixed_versions": "violated", "consistent_result": "violated"},
-        "no-fence": {"consistent_result": "violated"},
-        "no-versioning": {"stops_before_restart": "violated", "fresh_attempts": "violated"},
+        "no-downstream-restart": {"consistent_result": "violated", "consumers_restart": "violated"},
+        "individual": dict.fromkeys(
+            ("no_mixed_versions", "consistent_result", "consumers_restart", "regions_restart"), "violated"
+        ),
+        "no-fence": {"consistent_result": "violated", "consumers_restart": "violated"},
+        "no-versioning": dict.fromkeys(("stops_before_restart", "fresh_attempts", "attempts_go_on"), "violated"),
         "attempt-reuse": {"fresh_attempts": "violated"},
-        "no-topological-order": {"inputs_exist": "violated"},
-        "unnoticed-loss": {"complete_result": "violated", "consistent_result": "violated"},
+        "no-topological-order": {"inputs_exist": "violated", "consumers_restart": "violated"},
+        "unnoticed-loss": dict.fromkeys(("complete_result", "consistent_result", "finished_with_inputs"), "violated"),
     },
 )

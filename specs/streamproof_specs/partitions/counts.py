@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamproof import Spec, invariant, leads_to, lemma, step, temporal
 from streamproof_models.partitions import counts_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.partitions.counts import ON_DISK, PartitionCounts
+from streamproof_specs.partitions.counts_steps import STEPS
 
 
 @invariant
@@ -133,6 +134,7 @@ SPEC = Spec(
         idle_executors_only,
         lost_with_connection,
         no_orphan,
+        *STEPS,
         connected_while_up,
         stored_with_connection,
         tracked_is_registered,
@@ -142,19 +144,19 @@ SPEC = Spec(
         read_is_tracked,
     ),
     expected={
-        "release-on-consumption": {"kept_while_needed": "violated"},
-        "release-when-read": {"kept_while_needed": "violated"},
-        "close-connection-early": {"kept_while_needed": "violated"},
+        "release-on-consumption": {"kept_while_needed": "violated", "deleted_for_reason": "violated"},
+        "release-when-read": {"kept_while_needed": "violated", "deleted_for_reason": "violated"},
+        "close-connection-early": {"kept_while_needed": "violated", "counted_is_known": "violated"},
         "rm-ignores-partitions": {"idle_executors_only": "violated"},
         "stale-report": {"idle_executors_only": "violated"},
-        "no-heartbeat-cleanup": {"no_orphan": "violated"},
-        "no-shutdown-hook": {"no_orphan": "violated"},
-        "unfenced-deployment": {"no_orphan": "violated"},
+        "no-heartbeat-cleanup": {"no_orphan": "violated", "lives_where_connected": "violated"},
+        "no-shutdown-hook": {"no_orphan": "violated", "lives_where_connected": "violated"},
+        "unfenced-deployment": dict.fromkeys(("no_orphan", "lives_where_connected", "executed_once"), "violated"),
         "unnoticed-loss": {"read_where_stored": "violated"},
-        "readers-kept": {"one_attempt_read": "violated"},
+        "readers-kept": {"one_attempt_read": "violated", "counted_is_known": "violated"},
         "cleanup-of-all-jobs": {"lost_with_connection": "violated"},
-        "grace-without-fencing": {"kept_while_needed": "violated", "grace_kept": "violated"},
-        "unfenced-grace": {"kept_while_needed": "violated"},
-        "released-taken-back": {"kept_while_needed": "violated"},
+        "grace-without-fencing": dict.fromkeys(("kept_while_needed", "grace_kept", "deleted_for_reason"), "violated"),
+        "unfenced-grace": {"kept_while_needed": "violated", "connected_by_registration": "violated"},
+        "released-taken-back": dict.fromkeys(("kept_while_needed", "executed_once", "deleted_for_reason"), "violated"),
     },
 )
