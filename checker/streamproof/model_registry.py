@@ -193,9 +193,9 @@ class Target:
         """The quantity called `name` for every value of the parameters `free`; None if there is none."""
         return self._made(variant, parameters, lambda: self.spec.quantity(name, free, variant, **parameters))
 
-    def is_endless(self, variant: str | None, parameters: Mapping[str, Any]) -> bool:
-        """Whether a variant declares unbounded integers; raises as `system`."""
-        return self._made(variant, parameters, lambda: self.spec.is_endless(variant, **parameters))
+    def bounds_missing(self, variant: str | None, parameters: Mapping[str, Any]) -> str | None:
+        """What to declare for unbounded integers of a variant that no search takes, if there are any; raises as `system`."""
+        return self._made(variant, parameters, lambda: self.spec.bounds_missing(variant, **parameters))
 
     def measures(self, variant: str | None, parameters: Mapping[str, Any]) -> tuple[Measure, ...]:
         """The quantities of a variant at the given parameters, defaults for the others; raises as `system`."""

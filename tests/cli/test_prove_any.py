@@ -344,6 +344,7 @@ class Fills(Model):
     def much(self, s):
         return s.test >= 2
 """
+BOUNDED = "declare a Range instead of Nat and Int, or bound them in a @constraint, and use streamproof check"
 RANKED = "prove it by a ranking function: --property NAME --rank EXPRESSION"
 
 
@@ -360,7 +361,7 @@ def test_advice_for_unbounded_integers_is_true(streamproof: Any, folder: Path) -
     code, message = advice(streamproof, folder, FILLS)
     assert code == 0
     assert f"not supported by this engine: fills; {RANKED}" in message
-    assert "much; declare a Range instead of Nat and Int, and use streamproof check" in message
+    assert f"much; {BOUNDED}" in message
     code, message = advice(streamproof, folder, FILLS, "--property", "fills")
     assert (code, message) == (
         2,
@@ -375,11 +376,15 @@ def test_advice_for_unbounded_integers_is_true(streamproof: Any, folder: Path) -
     checked = streamproof("check", "fills.py")
     assert checked.code == 150
     assert "prove what must hold: streamproof prove, for temporal properties with --rank" in checked.err
+    within = "@constraint\n    def few(self, s):\n        return s.test < 9\n\n    @reachable"
+    limited = FILLS.replace("@reachable", within).replace("WEAK,", "WEAK, constraint,")
+    assert "not supported by this engine: fills, much; use streamproof check" in advice(streamproof, folder, limited)[1]
+    assert streamproof("check", "fills.py").code != 150
     only = FILLS.replace("limits =", "check_deadlock = False\n    limits =")
     assert advice(streamproof, folder, only) == (
         2,
         "streamproof: error: fills has no invariant, step property or deadlock to prove\n"
-        f"  fills: {RANKED}; much: declare a Range instead of Nat and Int, and use streamproof check",
+        f"  fills: {RANKED}; much: {BOUNDED}",
     )
 
 

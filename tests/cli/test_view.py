@@ -62,6 +62,27 @@ def test_what_is_proved_and_what_is_not(streamproof: Any, lamp: Path) -> None:
     assert reason in " ".join(done.out.split())
 
 
+COUNTED = """
+    @reachable
+    def many(self, s):
+        return s.times > 5
+
+    @temporal
+    def counted(self, s):
+        return eventually(s.times > 3)
+"""
+
+
+def test_what_is_inconclusive_is_said_of_its_kind(streamproof: Any, lamp: Path) -> None:
+    """What is to be reached was not reached, and no lasso was searched for; a name that is given twice is one."""
+    (lamp / "lamp.py").write_text(LAMP.replace("import WEAK,", "import WEAK, reachable,") + COUNTED)
+    done = streamproof("check", "lamp.py", "-q", "--view", "on,on", "--property", "many", "--property", "counted")
+    because = "it is not shown that the value of {}, which depends on times, is a function of on; "
+    found = " ".join(done.out.split())
+    assert f"inconclusive not reached in 2 reachable states up to the view, but {because.format('many')}" in found
+    assert f"counted temporal inconclusive {because.format('counted')}" in found
+
+
 @pytest.mark.parametrize(
     ("words", "message", "remedy"),
     [

@@ -38,6 +38,7 @@ from streamproof import (
     require,
     temporal,
 )
+from streamproof.exchange.promela.model import promela
 from streamproof.exchange.tla.module import export
 from streamproof.language.declare.spec import compile_unbounded
 from streamproof.language.lower.totality import may_be_true
@@ -528,6 +529,7 @@ def test_numbers_without_bounds_are_searched_within_a_constraint() -> None:
     assert (found.counts.distinct, found.finding("below").verdict) == (4, Verdict.HOLDS)
     assert [v.sort for v in Unending.system().variables][:2] == [RangeSort(0, WIDEST)] * 2
     assert prove(Unending).parametric is not None
+    assert promela(Unending.system()), "one more than the largest number fits 32 bits"
     rising = check(Rising, options=SearchOptions(max_states=50)).finding("below")
     assert rising.verdict is Verdict.INCONCLUSIVE
     assert rising.because.endswith("; the constraint few does not read m (Nat), z (Array(Range(0, 1), Int))")
@@ -537,3 +539,35 @@ def test_numbers_without_bounds_are_searched_within_a_constraint() -> None:
     for model, given in ((Collecting, {}), (Unending, {"begin": WIDEST + 1})):
         with pytest.raises(Unbounded):
             model.system(**given)
+
+
+class Counting(Model):
+    """A number without an end."""
+
+    def state(self):
+        """It."""
+        return State(n=Nat())
+
+
+class Gathering(Model):
+    """A set of numbers without an end."""
+
+    def state(self):
+        """It."""
+        return State(z=Set(Nat()))
+
+
+class Machines(Model):
+    """A machine with a number."""
+
+    def parts(self):
+        """It."""
+        return Parts(a=Counting())
+
+
+@pytest.mark.parametrize(("model", "helps"), [(Counting, True), (Gathering, False), (Machines, False)])
+def test_a_constraint_is_advised_where_it_helps(model: type[Model], helps: bool) -> None:
+    """A search takes no sets of unbounded integers, and none of a composition."""
+    with pytest.raises(Unbounded) as refused:
+        model.system()
+    assert ("@constraint" in refused.value.remedy) is helps

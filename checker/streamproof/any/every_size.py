@@ -133,8 +133,9 @@ def elsewhere(selection: Selection, kind: Kind, free: Sequence[str]) -> str:
     """What decides a property of a kind that an induction over unbounded integers, or for every value of `free`, does not
     support."""
     rank = "prove it by a ranking function: --property NAME --rank EXPRESSION" if kind is Kind.TEMPORAL else ""
-    if selection.target.is_endless(selection.variant, selection.given):
-        return rank or "declare a Range instead of Nat and Int, and use streamproof check"
+    bounded = selection.target.bounds_missing(selection.variant, selection.given)
+    if bounded is not None:
+        return rank or f"{bounded}, and use streamproof check"
     return f"use streamproof check at one size{f', or {rank}' if rank else ''}" if free else "use streamproof check"
 
 

@@ -269,7 +269,11 @@ class SearchJudge:
         if self.search.stopped is not None:
             return undecided(prop, advice(self.search))
         if doubt is not None:
-            return undecided(prop, f"no violation in {self.plan.count(self.search.known)}, but {doubt}")
+            missed = "not reached" if prop.kind is Kind.REACHABLE else "no violation"
+            searched = prop.kind not in (Kind.TEMPORAL, Kind.TERMINATION)  # these only without doubt
+            return undecided(
+                prop, f"{missed} in {self.plan.count(self.search.known)}, but {doubt}" if searched else doubt
+            )
         if prop.kind is Kind.TEMPORAL:
             assert self.temporal is not None, "made for temporal properties"
             return self.temporal.finding(prop, self.search.properties[number])

@@ -69,15 +69,16 @@ def endless(sort: RangeSort) -> bool:
     return isinstance(sort, TermRange) or sort.lo == -INFINITY or sort.hi == INFINITY
 
 
-WIDEST = 2**31 - 1
-"""The largest absolute value of an unbounded integer in a search; TLC has no larger numbers."""
+WIDEST = 2**30 - 1
+"""The largest absolute value of an unbounded integer in a search; a sum of two has the 32 bits of TLC and Promela."""
 _AS_DECLARED: ContextVar[bool] = ContextVar("_AS_DECLARED", default=False)
 
 
 @contextmanager
-def as_declared() -> Iterator[None]:
-    """Within this context, unbounded integers have no range in the systems of models with a constraint either: for proofs."""
-    with setting(_AS_DECLARED, True):
+def as_declared(declared: bool = True) -> Iterator[None]:
+    """Within this context, unbounded integers have no range in the systems of models with a constraint either: for proofs.
+    Not `declared`: they have one."""
+    with setting(_AS_DECLARED, declared):
         yield
 
 

@@ -39,7 +39,7 @@ def plan(
     if view is not None:
         from streamproof.explicit.reductions.view import StateView
 
-        return ReductionPlan(view=StateView(scalarised, simple, properties, view))
+        return ReductionPlan(view=StateView(scalarised, simple, properties, tuple(dict.fromkeys(view))))
     refused: list[Reduction] = []
     same = _symmetry(scalarised, simple, properties, refused, effort, limit) if symmetry else None
     stubborn = _stubborn(scalarised, simple, properties, refused, limit) if por else None

@@ -76,14 +76,22 @@ def compile_model(
         reader = _reader(model, without_properties, None, carries)
         for name, decl in reader.declarations.items():
             if any(endless(part) for part in ranges(decl.sort)):
-                beyond = " beyond what its constraint admits, as Range(0, 1_000_000)" if is_constrained(model) else ""
                 raise Unbounded(
                     f"{name} is {article(decl.sort)} {decl.sort}: a search counts states, and there are too many",
                     loc=decl.loc,
-                    remedy=f"declare a Range{beyond}, or prove what must hold: streamproof prove, for temporal properties "
-                    "with --rank",
+                    remedy=f"{_bounds(model, decl, abstract=without_properties)}, or prove what must hold: "
+                    "streamproof prove, for temporal properties with --rank",
                 )
         return compiled_from(_constrained(reader.run(tuple(properties), termination), reader), model)
+
+
+def _bounds(model: Model, decl: Decl, sorts: str = "", *, abstract: bool = False) -> str:
+    """What to declare for unbounded integers that no search of a model takes; `sorts`: the names of those to replace."""
+    declare = f"declare a Range{sorts and f' instead of {sorts}'}"
+    if is_constrained(model):
+        return f"{declare} beyond what its constraint admits, as Range(0, 1_000_000)"
+    takes = type(model).parts is Model.parts and not abstract and not has_unbounded(decl.searched().sort)
+    return f"{declare}, or bound {'them' if sorts else 'it'} in a @constraint" if takes else declare
 
 
 def compile_unbounded(
@@ -338,11 +346,14 @@ class Spec:
         own = {n: v for n, v in self.variant_parameters.get(variant or "", {}).items() if n not in free}
         return quantity(read, self.model, free, variant, {**own, **parameters})
 
-    def is_endless(self, variant: str | None = None, **parameters: Any) -> bool:
-        """Whether the model declares unbounded integers; raises as `system`."""
-        with as_declared():
-            declared = _reader(self._built(variant, parameters), True, None, {}).declarations
-        return any(has_unbounded(decl.sort) for decl in declared.values())
+    def bounds_missing(self, variant: str | None = None, **parameters: Any) -> str | None:
+        """What to declare for the unbounded integers that no search takes, if there are any; raises as `system`."""
+        model = self._built(variant, parameters)
+        with as_declared(False):
+            declared = _reader(model, True, None, {}).declarations
+        return next(
+            (_bounds(model, decl, "Nat and Int") for decl in declared.values() if has_unbounded(decl.sort)), None
+        )
 
     def expectation(self, variant: str | None, prop: str) -> str:
         """The expected verdict of a property: ``holds`` or ``violated``."""
