@@ -122,6 +122,13 @@ def test_every_expected_verdict_is_established(name: str, variant: str | None) -
 
 
 MUTANTS = {
+    "scheduling_types": {
+        "deploy_consumer: 'self.among([self.has_output(s, p) for p in self.sources])' left out": "awaits_records",
+        "read_record: waiting is not changed": "none_lost",
+        "produce: \"s.status[p] == 'RUNNING'\" left out": "by_running_tasks",
+        "deploy_producer: \"s.status[p] == 'CREATED'\" left out": "finished_for_good",
+        "finish_consumer: no weak fairness": "ends",
+    },
     "task_descriptors": {
         "finish: content is not changed": "cached_after_reading",
         "cancel: failures_left is not changed": "ends_for_cause",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamproof import Spec, invariant, leads_to, lemma, temporal
+from streamproof import Spec, invariant, leads_to, lemma, reachable, step, temporal
 from streamproof_models.credit import connection_variants  # noqa: F401  (declaring a variant registers it)
 from streamproof_models.credit.connection import CreditConnection
 
@@ -47,6 +47,74 @@ def never_waits(m, s):
     """The connection is always read: the next buffer has a place, or its channel was released."""
     return all(
         len(s.responses) == 0 or s.responses[0].channel != c or s.consumer[c] == "GONE" or s.available_buffers[c] > 0
+        for c in range(m.channels)
+    )
+
+
+@invariant
+def cancelled_stops(m, s):
+    """The sender of a cancelled channel has nothing left: no buffers, no credit, and none that is announced."""
+    return all(
+        not s.cancelled[c]
+        or s.to_produce[c] + s.buffers_in_backlog[c] + s.num_credits_available[c] + s.announced_credit[c] == 0
+        for c in range(m.channels)
+    )
+
+
+@invariant
+def release_told(m, s):
+    """Exactly the channels that were released are cancelled, or their cancellation is on the connection."""
+    return all(
+        (s.cancelled[c] or any(message.channel == c and message.credit == 0 for message in s.requests))
+        == (s.consumer[c] == "GONE")
+        for c in range(m.channels)
+    )
+
+
+@invariant
+def backlog_exists(m, s):
+    """A receiver expects no more buffers than its sender has left, and none on a released channel."""
+    return all(
+        s.sender_backlog[c] <= (0 if s.consumer[c] == "GONE" else m.depth - s.expected_sequence_number[c])
+        for c in range(m.channels)
+    )
+
+
+@step
+def lent_in_need(m, s, t):
+    """The pool lends a buffer only to a channel with fewer free buffers than it requires."""
+    return all(
+        t.floating_buffers[c] <= s.floating_buffers[c] or s.available_buffers[c] < s.sender_backlog[c] + m.exclusive
+        for c in range(m.channels)
+    )
+
+
+@reachable
+def all_arrive(m, s):
+    """Everything may be sent and arrive, while a consumer has stalled."""
+    return s.consumer[0] == "STALLED" and all(s.expected_sequence_number[c] == m.depth for c in range(m.channels))
+
+
+@reachable
+def all_cancelled(m, s):
+    """All channels may be released and their senders stopped."""
+    return all(s.cancelled[c] for c in range(m.channels))
+
+
+@reachable
+def lends(m, s):
+    """A channel may have a floating buffer, if there are any."""
+    return m.floating == 0 or any(s.floating_buffers[c] > 0 for c in range(m.channels))
+
+
+@temporal
+def lent(m, s):
+    """A channel that needs more buffers than it has free gets one as long as the pool has one."""
+    return all(
+        leads_to(
+            m.needs(s, c) and s.pool > 0 and s.consumer[c] != "GONE",
+            not m.needs(s, c) or s.pool == 0 or s.consumer[c] == "GONE",
+        )
         for c in range(m.channels)
     )
 
@@ -174,12 +242,29 @@ LEMMAS = (
 
 SPEC = Spec(
     CreditConnection,
-    properties=(in_order, nothing_lost, announcements_counted, no_overflow, never_waits, isolation, *LEMMAS),
+    properties=(
+        in_order,
+        nothing_lost,
+        announcements_counted,
+        no_overflow,
+        never_waits,
+        cancelled_stops,
+        release_told,
+        backlog_exists,
+        lent_in_need,
+        all_arrive,
+        all_cancelled,
+        lends,
+        lent,
+        isolation,
+        *LEMMAS,
+    ),
     expected={
-        "reordering": {"in_order": "violated"},
+        "reordering": {"in_order": "violated", "backlog_exists": "violated"},
         "lossy": {"nothing_lost": "violated", "isolation": "violated", "counted": "violated"},
         "lost-announcement": {
             "announcements_counted": "violated",
+            "cancelled_stops": "violated",
             "isolation": "violated",
             "counted_fairness": "violated",
         },
