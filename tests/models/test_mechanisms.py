@@ -8,9 +8,7 @@ import pytest
 
 from model_verdicts import established
 from shares import share
-from streamproof.base.options import SearchOptions
 from streamproof.explicit.exploration import explore
-from streamproof.mutation.judging import mutate
 from streamproof.system import Verdict
 from streamproof_models.regions.scheduling_types import CONSTRAINTS, OUTPUTS, SCHEDULING
 from streamproof_specs.credit.shares import SPEC as SHARES
@@ -121,53 +119,10 @@ def test_every_expected_verdict_is_established(name: str, variant: str | None) -
     established(spec, variant, COUNTS[name][variant])
 
 
-MUTANTS = {
-    "scheduling_types": {
-        "deploy_consumer: 'self.among([self.has_output(s, p) for p in self.sources])' left out": "awaits_records",
-        "read_record: waiting is not changed": "none_lost",
-        "produce: \"s.status[p] == 'RUNNING'\" left out": "by_running_tasks",
-        "deploy_producer: \"s.status[p] == 'CREATED'\" left out": "finished_for_good",
-        "finish_consumer: no weak fairness": "ends",
-    },
-    "failure_budgets": {
-        "fail: failures_left is not changed": "failures_counted",
-        "schedule: \"s.job == 'RUNNING'\" left out": "over_is_over",
-        "finish: 'self.is_delivered(s, c)  [c=B<A>B]' left out": "complete_result",
-        "run: read is changed at the next index": "consistent_result",
-        "schedule: 'self.is_ready(s, self.regions[r])' left out": "inputs_exist",
-        "schedule: status is changed at the next index": "stops_before_restart",
-        "schedule: 'self.is_ready(s, self.regions[r])' negated": "fresh_attempts",
-        "fail: 's.status[t] in self.active' left out": "unrelated_undisturbed",
-    },
-    "task_descriptors": {
-        "finish: content is not changed": "cached_after_reading",
-        "cancel: failures_left is not changed": "ends_for_cause",
-        "drop: 's.is_over' left out": "cached_until_the_end",
-        "finish: never possible": "cancelled",
-        "lose: never possible": "lost",
-    },
-}
-"""Model -> a change of a rule, and a property that notices it; no variant refutes these."""
-
-
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.model.name)
-def test_every_property_is_refuted_by_a_variant_or_a_mutant(spec) -> None:  # type: ignore[no-untyped-def]
-    """No property holds whatever the rules are, and every variant is tried."""
-    refuted = {name for expected in spec.expected.values() for name in expected}
-    noticed = {*MUTANTS.get(spec.model.name, {}).values()}
-    assert refuted | noticed == {p.name for p in spec.system().properties}
+def test_every_variant_is_tried(spec) -> None:  # type: ignore[no-untyped-def]
+    """The counts have a line for each."""
     assert set(COUNTS[spec.model.name]) == {None, *spec.model.variants}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param("failure_budgets", marks=pytest.mark.long), "scheduling_types", "task_descriptors"]
-)
-def test_mutants_are_noticed(name: str) -> None:
-    """Each change of a rule by the property that it is listed with."""
-    spec = next(s for s in SPECS if s.model.name == name)
-    found = mutate(spec.system(), SearchOptions(), only=lambda mutant: mutant.label in MUTANTS[name])
-    assert {one.mutant.label for one in found.judged} == {*MUTANTS[name]}
-    assert [one.mutant.label for one in found.judged if MUTANTS[name][one.mutant.label] not in one.by] == []
 
 
 @pytest.mark.parametrize("spec", share(SPECS, 2), ids=lambda spec: spec.model.name)

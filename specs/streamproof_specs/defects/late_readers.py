@@ -66,17 +66,6 @@ def splits_in_order(m, s, t):
 
 
 @step
-def signalled_at_the_end(m, s, t):
-    """The end is signalled when no split is left in the pool, and stays so for the attempt."""
-    return all(
-        t.signalled[r] == s.signalled[r]
-        or (t.signalled[r] and all(x != "POOL" for x in t.split))
-        or (not t.signalled[r] and t.attempt[r] > s.attempt[r])
-        for r in m.tasks
-    )
-
-
-@step
 def serves_requests(m, s, t):
     """A reader that has nothing to read and was not signalled the end requests a split; it waits no longer than it takes to
     assign one or signal the end."""
@@ -96,7 +85,7 @@ def all_emitted(m, s):
 SPEC = Spec(
     LateReaders,
     properties=(
-        *(none_orphaned, finished_kept, waits_or_reads, tasks_in_order, splits_in_order, signalled_at_the_end),
+        *(none_orphaned, finished_kept, waits_or_reads, tasks_in_order, splits_in_order),
         *(serves_requests, all_emitted),
     ),
     expected={

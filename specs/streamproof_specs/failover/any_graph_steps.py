@@ -184,14 +184,6 @@ def failure_of_an_attempt(m, s, t):
     )
 
 
-@step
-def considered_one_by_one(m, s, t):
-    """The environment changes the restart set by one task at a time, and nothing else with it."""
-    return all(t.chosen[u] == s.chosen[u] for u in range(m.tasks)) or (
-        t.decided == s.decided and all(t.status[u] == s.status[u] for u in range(m.tasks))
-    )
-
-
 # --- what must be possible
 
 
@@ -255,7 +247,6 @@ STEPS = (
     regions_restart,
     lost_inputs_restart,
     failure_of_an_attempt,
-    considered_one_by_one,
     finishes_after_failure,
     first_task_reads,
     last_task_reads,
